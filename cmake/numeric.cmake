@@ -1,0 +1,4 @@
+# Numeric sources: compiled once per precision and instruction set (see
+# core/base/isa.h). Every other core/**/*.c is compiled once.
+set(SINKLAB_NUMERIC
+)

@@ -1,0 +1,81 @@
+/* attention.h - attention around a plugin, and positions.
+**
+**   mechanism  (scores (b, h, t, t), [param (h, p)], [length (b)]) -> weights
+**              the row kernel alone, on the scores that are visible
+**   attention  (q (b, t, h*d), k (b, t, g*d), v (b, t, g*dv), [param (h, p)],
+**              [length (b)]) -> (b, t, h*dv); h heads share g key/value heads:
+**              head i reads key/value head i / (h/g)
+**   rope       (x (b, t, h*d)) -> same shape, turned by position
+** Optional inputs come in this order; the flags in the attributes say which. */
+#ifndef SL_ATTENTION_H
+#define SL_ATTENTION_H
+#include "attention/mechanism.h"
+#include "ops/op.h"
+
+/* Which keys a query may see. Query i (from 0) of a sequence of n valid tokens
+** sees keys lo <= j < hi: causal: hi = i + 1, full: hi = n; window w > 0: keys
+** nearer than w (causal: the w last keys, itself counted; full: |i - j| < w). A
+** query at or past n sees nothing: its weights, output and gradients are zero. */
+typedef struct sl_visibility {
+  int causal;
+  int window; /* 0: no window */
+} sl_visibility;
+void sl_visible (const sl_visibility *v, int i, int n, int *lo, int *hi);
+
+typedef struct sl_attention_attr {
+  const sl_mechanism *mechanism; /* outlives the program */
+  int heads, kv_heads;
+  int d_head;   /* width of one query and key */
+  double scale; /* scores = scale * q.k */
+  sl_visibility visibility;
+  int alibi; /* 1: adds -slope_h * |i - j| to the scores */
+  int has_param, has_length;
+  int recompute_from; /* t at or above this recomputes weights in backward instead
+                      ** of saving them (0: the default, 256) */
+} sl_attention_attr;
+
+/* Slopes of ALiBi (Press et al. 2022) for h heads. */
+void sl_alibi_slopes (int heads, double *slopes);
+
+typedef enum sl_rope_pairs {
+  SL_ROPE_INTERLEAVED, /* turns (2k, 2k+1): GPT-J, GGUF llama */
+  SL_ROPE_HALF         /* turns (k, k + d/2): GPT-NeoX, Hugging Face llama */
+} sl_rope_pairs;
+
+/* Pair k at position p is turned by p * base^(-2k/d) (Su et al. 2021). */
+typedef struct sl_rope_attr {
+  sl_rope_pairs pairs;
+  int d_head;       /* even */
+  double base;      /* 10000 */
+  ptrdiff_t offset; /* position of the first token */
+} sl_rope_attr;
+
+/* Measurements watch the weights go by, a block of rows of one head of one sequence
+** at a time; nothing t x t is kept. Called on worker threads, for different
+** sequences at once; rows of one (sequence, layer, head) come in order on one
+** thread. Numbers are in the program's precision. */
+typedef struct sl_rows {
+  int layer;   /* which attention node of the program, from 0 */
+  long sample; /* sequence, counted over the whole batch */
+  int head, kv_head;
+  int t, length; /* tokens; of them valid */
+  int row, rows; /* first query row of the block, how many */
+  sl_dtype dtype;
+  ptrdiff_t stride;    /* between rows, in elements */
+  const void *weights; /* row r: keys 0..t-1; 0 where not visible */
+  const void *scores;  /* the same layout; undefined where not visible */
+  const int *lo, *hi;  /* visible keys of row 'row' + r */
+  const void
+      *value; /* this head's values: token j at value + j * value_stride */
+  ptrdiff_t value_stride;
+  int d_value;
+} sl_rows;
+
+typedef struct sl_observer {
+  void (*rows) (void *context, const sl_rows *rows);
+  void *context;
+} sl_observer;
+
+/* Give sl_op_find the ops of this layer; call once at start-up (again: no effect). */
+int sl_attention_register (void);
+#endif

@@ -1,0 +1,59 @@
+/* mechanism.h - plugins found, loaded, configured: the thing attention calls. */
+#ifndef SL_MECHANISM_H
+#define SL_MECHANISM_H
+#include "base/error.h"
+#include "tensor/tensor.h"
+#include <sinklab/plugin.h>
+
+/* A loaded shared object; loaded once, never unloaded, so pointers stay valid. */
+typedef struct sl_loaded {
+  char name[64];
+  char path[1024];
+  char hash[65]; /* SHA-256 of the file */
+  const sl_plugin
+      *plugin[2]; /* by sl_dtype, in the best variant for this machine */
+  struct sl_loaded *next;
+} sl_loaded;
+
+/* Find and load a plugin. 'name' with a slash or ending in ".so" is a path; else
+** NAME.so is looked for in ./plugins, the folders of SINKLAB_PLUGIN_PATH (':'
+** between them), plugins/ beside the executable, and the install folder. Errors
+** name the file, what was found and what was expected; an unknown name lists the
+** nearest one and where was looked. */
+const sl_loaded *sl_plugin_load (const char *name, sl_error *e);
+
+/* One plugin that could be loaded by name; 'shadowed': another of the same name is
+** found first. */
+typedef struct sl_found {
+  char name[64];
+  char path[1024];
+  int shadowed;
+} sl_found;
+/* Everything on the search path, in search order, sorted by name within a folder. The
+** caller frees *found with sl_free. Returns the count or -1. */
+int sl_plugin_list (sl_found **found, sl_error *e);
+
+/* A plugin with the values of its options. Interned: equal plugin and options give
+** the same pointer, which lives until the process ends, so attributes may hold it. */
+typedef struct sl_mechanism {
+  const sl_loaded *loaded;
+  const void *config; /* NULL if the plugin has none */
+  size_t config_size;
+} sl_mechanism;
+
+/* A value for an option: number (also for SL_INT and SL_BOOL) or text (SL_CHOICE). */
+typedef struct sl_setting {
+  const char *name;
+  double number;
+  const char *text; /* NULL: a number */
+} sl_setting;
+
+/* Unknown options (with the nearest name), wrong kinds and values out of range are
+** refused in one sentence that names plugin, option, value and what is allowed. */
+const sl_mechanism *sl_mechanism_new (const sl_loaded *loaded, int n,
+                                      const sl_setting *settings, sl_error *e);
+/* The value in effect of option i, for records: fills number or text. */
+int sl_mechanism_option (const sl_mechanism *m, int i, sl_setting *value);
+/* How many reals of parameters a head has. */
+int sl_mechanism_params (const sl_mechanism *m, int d_head);
+#endif

@@ -1,0 +1,25 @@
+/* memory.h - aligned memory whose sizes are checked before multiplied. */
+#ifndef SL_MEMORY_H
+#define SL_MEMORY_H
+#include <stddef.h>
+
+/* *out = a * b; -1 if it does not fit. */
+int sl_size_mul (size_t a, size_t b, size_t *out);
+
+/* count * size zeroed bytes, 64-byte aligned (2 MB aligned and advised as huge
+** pages from 2 MB up), or NULL. count or size 0 gives a valid small block. */
+void *sl_alloc (size_t count, size_t size);
+
+/* Free what sl_alloc gave; NULL is allowed. */
+void sl_free (void *p);
+
+/* Test knob: let the next n calls of sl_alloc succeed and every later one fail;
+** n < 0 turns it off (default). Main thread. */
+void sl_alloc_fail_after (long n);
+
+/* How many sl_alloc calls have succeeded so far, and how many blocks are still
+** held: tests use these to prove that replay allocates nothing and that nothing
+** leaks. */
+size_t sl_alloc_count (void);
+size_t sl_alloc_live (void);
+#endif

@@ -1,0 +1,20 @@
+/* pool.h - a fixed set of threads that run numbered tasks. */
+#ifndef SL_POOL_H
+#define SL_POOL_H
+#include "base/error.h"
+
+typedef struct sl_pool sl_pool;
+
+/* 'workers' >= 1 counts the calling thread, which works too; 0 means as many as
+** the process may use. NULL and a sentence when a thread cannot be made. */
+sl_pool *sl_pool_new (int workers, sl_error *e);
+void sl_pool_free (sl_pool *pool);
+int sl_pool_workers (const sl_pool *pool);
+
+/* Run task (context, index, worker) for index 0..n-1 and return when all are
+** done. Which worker (0..workers-1) runs an index is fixed: contiguous ranges,
+** so that buffers stay warm. Results must not depend on it. Not reentrant. */
+void sl_pool_run (sl_pool *pool, int n,
+                  void (*task) (void *context, int index, int worker),
+                  void *context);
+#endif

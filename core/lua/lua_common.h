@@ -1,0 +1,51 @@
+/* lua_common.h - what every binding file uses. Bindings check their arguments, call core and push
+** the result; they compute nothing themselves.
+**
+** Each lua_<layer>.c adds its functions to the table "sinklab.core", which only the Lua half of the
+** library (scripts/sinklab) requires; users see "sinklab". */
+#ifndef SL_LUA_COMMON_H
+#define SL_LUA_COMMON_H
+#include "program/program.h"
+#include <lauxlib.h>
+#include <lua.h>
+#include <lualib.h>
+
+/* The context of this Lua state. */
+sl_context *sl_lua_context (lua_State *L);
+
+/* Raise e's sentence, blamed on the nearest script line outside the library. */
+int sl_lua_raise (lua_State *L, const sl_error *e);
+/* nil, sentence: trouble of the outside world. */
+int sl_lua_nil (lua_State *L, const sl_error *e);
+
+/* Tensors. push takes over one reference (also when Lua runs out of memory). */
+void sl_lua_push_tensor (lua_State *L, sl_tensor *t);
+sl_tensor *sl_lua_check_tensor (lua_State *L, int index);
+sl_tensor *sl_lua_opt_tensor (lua_State *L, int index); /* nil: NULL */
+sl_program *sl_lua_check_program (lua_State *L, int index);
+
+/* Fields of an options table at 'index' (an absolute index). Missing or nil gives the default; a wrong
+** type raises "WHAT.KEY: expected number, got string". */
+double sl_lua_number (lua_State *L, int index, const char *what,
+                      const char *key, double def);
+lua_Integer sl_lua_integer (lua_State *L, int index, const char *what,
+                            const char *key, lua_Integer def);
+int sl_lua_boolean (lua_State *L, int index, const char *what, const char *key,
+                    int def);
+const char *sl_lua_string (lua_State *L, int index, const char *what,
+                           const char *key, const char *def);
+/* Raise for any key of the table that is not in the NULL-ended list, with the nearest one. */
+void sl_lua_known (lua_State *L, int index, const char *what,
+                   const char *const *keys);
+
+/* Openers: each adds to the table on top of the stack. lua_modules.c lists them. */
+void sl_lua_open_tensor (lua_State *L);    /* tensors, views, files */
+void sl_lua_open_ops (lua_State *L);       /* operations, random draws */
+void sl_lua_open_program (lua_State *L);   /* record, replay, gradients */
+void sl_lua_open_attention (lua_State *L); /* mechanisms, attention, rope */
+void sl_lua_open_train (lua_State *L);     /* optimisers, schedules, trainer */
+void sl_lua_open_sinks (lua_State *L);     /* measurements */
+void sl_lua_open_plot (lua_State *L);      /* figures */
+void sl_lua_open_system (
+    lua_State *L); /* files, JSON, clock, terminal, signals */
+#endif

@@ -1,0 +1,74 @@
+/* op.h - what an operation is: shapes, forward, and its backward below it.
+**
+** An op file is numeric: compiled per precision and instruction set, written in
+** terms of 'real', its kernels static, its sl_op objects mangled by SL(). Kernels
+** own no memory, keep no state, cannot fail, and give the same bits for the same
+** arguments. */
+#ifndef SL_OP_H
+#define SL_OP_H
+#include "base/error.h"
+#include "base/random.h"
+#include "tensor/tensor.h"
+
+enum { SL_MAX_IN = 8, SL_MAX_OUT = 3 };
+
+/* What a kernel receives. Inputs (and their gradients) may have any strides, also
+** 0; outputs, their gradients, 'saved' and 'scratch' are contiguous and 64-byte
+** aligned. The gradient of a storage has the layout of the storage, so views need
+** no backward of their own. */
+typedef struct sl_run {
+  const void *attr; /* the op's own attributes */
+  int n_in, n_out;
+  const sl_view *in;
+  const sl_view *out;
+  const sl_view *din;  /* backward: ADD to these; data NULL: not wanted */
+  const sl_view *dout; /* backward: data NULL: zero */
+  void *saved;         /* forward -> backward, op.infer says how many reals */
+  void *scratch;       /* contents undefined */
+  const sl_draw *draw; /* where random ops stand */
+  void *observer;      /* attention: sl_observer or NULL */
+  int ordinal;         /* how many earlier nodes of the program have this op */
+} sl_run;
+
+/* The question infer answers: what comes out of these inputs? */
+typedef struct sl_infer {
+  const void *attr;
+  int n_in;
+  const sl_view *in; /* shapes; data is NULL */
+  int n_out;         /* out: how many */
+  sl_view out
+      [SL_MAX_OUT]; /* out: ndim and dim (strides are filled by the caller) */
+  size_t saved, scratch; /* out: in reals; zero on entry */
+} sl_infer;
+
+enum {
+  SL_OP_NO_GRADIENT = 1, /* backward is NULL; gradients stop here */
+  SL_OP_RANDOM = 2,      /* attr starts with sl_random_attr */
+  SL_OP_SERIAL = 4       /* calls back into the script: one thread only */
+};
+
+typedef struct sl_op {
+  const char *name; /* as users type it */
+  int min_in, max_in;
+  unsigned flags;
+  size_t attr_size; /* attributes are copied bit by bit */
+  int (*infer) (sl_infer *q, sl_error *e);
+  void (*forward) (const sl_run *r);
+  void (*backward) (const sl_run *r); /* sees in, out and saved of forward */
+} sl_op;
+
+/* A NULL-terminated list of ops; one symbol per variant. */
+typedef struct sl_op_list {
+  const sl_op *const *ops;
+} sl_op_list;
+
+/* The op called 'name' in the precision 'dtype' and the instruction set in use;
+** NULL (with the nearest name in the sentence) if there is none. */
+const sl_op *sl_op_find (sl_dtype dtype, const char *name, sl_error *e);
+
+/* Lists known to sl_op_find: the ops layer's own, then those that higher layers
+** add once at start-up (attention). 'pick' returns the list in use for a precision.
+** sl_op_lists returns how many there are and fills at most 'max' pointers. */
+int sl_op_add_list (const sl_op_list *(*pick) (sl_dtype dtype));
+int sl_op_lists (sl_dtype dtype, int max, const sl_op_list **lists);
+#endif

@@ -1,0 +1,66 @@
+/* ops.h - the operations by name, with their attributes.
+**
+**   elementwise, broadcasting  add sub mul div pow maximum minimum
+**                              eq ne lt le gt ge (1 or 0; no gradient)
+**                              where (condition, a, b)
+**   elementwise, one input     neg exp log tanh sigmoid relu abs sqrt square sin cos
+**                              silu gelu (sl_gelu_attr)      copy (to row-major)
+**   reductions                 sum mean max var              (sl_reduce_attr)
+**                              argmax                        (sl_axis_attr; no gradient)
+**   along an axis              cumsum softmax log_softmax    (sl_axis_attr)
+**                              concat (1 to 8 inputs)        (sl_axis_attr)
+**   indices                    one_hot (index)               (sl_one_hot_attr; no gradient)
+**                              embedding (table (n, d), ids) -> ids.shape + (d)
+**                              gather (x, index)             (sl_axis_attr)
+**                              scatter_add (x, index, src)   (sl_axis_attr)
+**   random (no gradient)       uniform normal randint bernoulli (sl_random_attr)
+**                              categorical (probabilities (k)) (sl_random_attr)
+**   products                   matmul (a, b): batched, broadcasting batch axes
+**                              linear (x, w (out, in), [bias (out)])
+**   norms over the last axis   layer_norm (x, [gamma, beta]) rms_norm (x, [gamma])
+**                              (sl_norm_attr)
+**   losses                     cross_entropy (logits (..., c), targets (...))
+**                                -> mean loss, loss per target, count (sl_cross_entropy_attr)
+**                              mse (a, b) -> scalar      max_abs_error (a, b) -> scalar
+**                                (no gradient)
+**   attention layer            rope, attention, mechanism: attention/attention.h */
+#ifndef SL_OPS_H
+#define SL_OPS_H
+#include "ops/op.h"
+
+typedef struct sl_axis_attr {
+  int axis; /* negative counts from the end */
+} sl_axis_attr;
+
+typedef struct sl_reduce_attr {
+  unsigned axes;  /* bit i: axis i (from 0) is reduced; 0: all axes */
+  int keep;       /* 1: reduced axes stay with size 1 */
+  int correction; /* var: divides by n - correction (0 biased, 1 unbiased) */
+} sl_reduce_attr;
+
+typedef struct sl_one_hot_attr {
+  ptrdiff_t classes; /* an index outside 0..classes-1 gives a zero row */
+} sl_one_hot_attr;
+
+typedef struct sl_gelu_attr {
+  int approximate; /* 1: the tanh form; 0: erf */
+} sl_gelu_attr;
+
+typedef struct sl_norm_attr {
+  double eps;
+} sl_norm_attr;
+
+typedef struct sl_cross_entropy_attr {
+  double ignore; /* targets equal to this are left out (usually -100) */
+} sl_cross_entropy_attr;
+
+/* Axis 0 of the result counts samples: see sl_draw.
+** uniform [a, b); normal mean a, standard deviation b; randint a..b, both
+** included; bernoulli 1 with probability a. */
+typedef struct sl_random_attr {
+  uint32_t stream;
+  int ndim;
+  ptrdiff_t dim[SL_MAX_DIMS];
+  double a, b;
+} sl_random_attr;
+#endif

@@ -1,0 +1,74 @@
+/* program.h - operations run at once; recorded, they replay without Lua, without
+** the allocator and without shape checks, forwards and backwards. */
+#ifndef SL_PROGRAM_H
+#define SL_PROGRAM_H
+#include "base/pool.h"
+#include "ops/op.h"
+#include "tensor/tensor.h"
+
+typedef struct sl_program sl_program;
+
+/* What used to be global: passed to everything that runs operations. */
+typedef struct sl_context {
+  sl_pool *pool;
+  sl_program *recording; /* NULL: nothing is being recorded */
+  sl_draw draw;          /* where random ops that run at once stand */
+} sl_context;
+
+int sl_context_init (sl_context *c, int threads, sl_error *e);
+void sl_context_free (sl_context *c);
+
+/* Run op on the inputs now, and append it to the program that is being recorded.
+** All inputs must have one precision. out[0..op's outputs-1] receive new tensors
+** owned by the caller. On failure nothing is made and e names op and shapes. */
+int sl_apply (sl_context *c, const sl_op *op, const void *attr, int n_in,
+              sl_tensor *const *in, sl_tensor **out, sl_error *e);
+/* The same for an op by name with one output; NULL on failure. */
+sl_tensor *sl_call (sl_context *c, const char *op, const void *attr, int n_in,
+                    sl_tensor *const *in, sl_error *e);
+
+/* Recording. begin .. sl_apply .. end; one at a time per context. Tensors that
+** ops of the program make are its locals, every other input (parameters, constants)
+** is shared by all replicas and read where it lies at each replay. */
+sl_program *sl_program_begin (sl_context *c, sl_error *e);
+void sl_program_end (sl_context *c, sl_program *p);
+void sl_program_free (sl_program *p);
+
+/* Before the first replica: gradients are wanted for t's whole storage (a model's
+** parameters are one flat storage); the loss is this scalar. */
+int sl_program_want (sl_program *p, sl_tensor *t, sl_error *e);
+int sl_program_loss (sl_program *p, sl_tensor *loss, sl_error *e);
+/* t, which no op of the program made, becomes an input: each replica has its own copy
+** of t's whole storage (starting with t's values), which the caller fills through
+** sl_replica_value before a forward. */
+int sl_program_input (sl_program *p, sl_tensor *t, sl_error *e);
+int sl_program_serial (
+    const sl_program *p); /* has an op that needs one thread */
+size_t sl_program_nodes (const sl_program *p);
+/* One line a node: number, op, shapes. The caller frees with sl_free. */
+char *sl_program_text (const sl_program *p);
+
+/* One worker's buffers for a program: locals, gradients, saved, scratch in one
+** block. The program must outlive it. */
+typedef struct sl_replica sl_replica;
+sl_replica *sl_replica_new (const sl_program *p, sl_error *e);
+void sl_replica_free (sl_replica *r);
+size_t sl_replica_bytes (const sl_replica *r);
+
+void sl_replica_forward (sl_replica *r, const sl_draw *draw, void *observer);
+/* After forward: gradients of seed * loss are ADDED to the gradients of wanted
+** storages; those of locals start from zero at each call. */
+void sl_replica_backward (sl_replica *r, double seed);
+/* Set the gradients of wanted storages to zero. */
+void sl_replica_zero (sl_replica *r);
+/* This replica's value or gradient of a tensor that the program made or uses (a
+** view of it counts); data is NULL for a gradient that is not computed. */
+sl_view sl_replica_value (const sl_replica *r, const sl_tensor *t);
+sl_view sl_replica_gradient (const sl_replica *r, const sl_tensor *t);
+
+/* Compare backward with four-point differences in f64 for 'samples' randomly chosen
+** elements of the wanted storages (0: all). *worst receives the largest
+** |difference| / max (1, largest gradient). Program must be f64. */
+int sl_program_check (const sl_program *p, size_t samples, uint64_t seed,
+                      double *worst, sl_error *e);
+#endif
