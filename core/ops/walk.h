@@ -1,0 +1,204 @@
+/* walk.h - how kernels go over views with any strides.
+**
+** sl_walk visits the positions of up to six views of one shape, last axis fastest
+** (rows of softmax, batches of matmul). sl_cursor hands out one view in blocks of
+** consecutive elements, as a pointer into the view where it lies contiguous and
+** through a buffer where it does not, so that inner loops need one form only.
+** Numeric code: include it from files that are compiled per precision. */
+#ifndef SL_WALK_H
+#define SL_WALK_H
+#include "ops/op.h"
+#include <sinklab/plugin.h>
+#include <string.h>
+
+enum { SL_WALK_VIEWS = 6, SL_BLOCK = 256 };
+
+/* v seen as the larger shape 'dim' that it broadcasts to: aligned at the end,
+** stride 0 on the axes that repeat. */
+static inline sl_view sl_spread (const sl_view *v, int ndim,
+                                 const ptrdiff_t *dim) {
+  sl_view out = { .data = v->data, .ndim = ndim };
+  for (int i = 0; i < ndim; i++) {
+    const int from = i - (ndim - v->ndim);
+    out.dim[i] = dim[i];
+    if (from >= 0 && v->dim[from] == dim[i]) out.stride[i] = v->stride[from];
+  }
+  return out;
+}
+
+/* v at position 0 of 'axis' (0..ndim-1): the rows along that axis, as positions of
+** the remaining ones. */
+static inline sl_view sl_without (const sl_view *v, int axis) {
+  sl_view out = { .data = v->data, .ndim = v->ndim - 1 };
+  for (int i = 0; i < out.ndim; i++) {
+    out.dim[i] = v->dim[i + (i >= axis)];
+    out.stride[i] = v->stride[i + (i >= axis)];
+  }
+  return out;
+}
+
+/* Drop the axes of size 1 and join neighbours that lie one behind the other in all
+** n views (stride[k], one array a view). Returns the number of axes left. */
+static inline int sl_collapse (int ndim, ptrdiff_t *dim, int n,
+                               ptrdiff_t (*stride)[SL_MAX_DIMS]) {
+  int last = -1;
+  for (int i = 0; i < ndim; i++) {
+    int joins = last >= 0;
+    if (dim[i] == 1) continue;
+    for (int k = 0; k < n && joins; k++)
+      joins = stride[k][last] == stride[k][i] * dim[i];
+    if (joins) {
+      dim[last] *= dim[i];
+    } else {
+      dim[++last] = dim[i];
+    }
+    for (int k = 0; k < n; k++) stride[k][last] = stride[k][i];
+  }
+  return last + 1;
+}
+
+/* for (sl_walk_start (&w, n, views); w.left > 0; sl_walk_next (&w)) w.at[k] ... */
+typedef struct sl_walk {
+  size_t left;             /* positions still to visit, this one included */
+  real *at[SL_WALK_VIEWS]; /* view k at this position; NULL: it has no data */
+  int n, ndim;
+  ptrdiff_t dim[SL_MAX_DIMS], index[SL_MAX_DIMS];
+  ptrdiff_t stride[SL_WALK_VIEWS][SL_MAX_DIMS];
+} sl_walk;
+
+/* All views have the shape of v[0]; a view without data stays NULL. */
+static inline void sl_walk_start (sl_walk *w, int n, const sl_view *const *v) {
+  w->n = n;
+  w->left = 1;
+  for (int i = 0; i < v[0]->ndim; i++) {
+    w->dim[i] = v[0]->dim[i];
+    w->index[i] = 0;
+    w->left *= (size_t)v[0]->dim[i];
+  }
+  for (int k = 0; k < n; k++) {
+    w->at[k] = v[k]->data;
+    for (int i = 0; i < v[0]->ndim; i++)
+      w->stride[k][i] = v[k]->data ? v[k]->stride[i] : 0;
+  }
+  w->ndim = sl_collapse (v[0]->ndim, w->dim, n, w->stride);
+}
+
+static inline void sl_walk_next (sl_walk *w) {
+  if (--w->left == 0) return;
+  for (int i = w->ndim - 1;; i--) {
+    if (++w->index[i] < w->dim[i]) {
+      for (int k = 0; k < w->n; k++)
+        if (w->at[k]) w->at[k] += w->stride[k][i];
+      return;
+    }
+    for (int k = 0; k < w->n; k++)
+      if (w->at[k]) w->at[k] -= w->stride[k][i] * (w->dim[i] - 1);
+    w->index[i] = 0;
+  }
+}
+
+/* One view, read or added to in row-major order, at most SL_BLOCK elements a call
+** unless it is contiguous. */
+typedef struct sl_cursor {
+  real *at;
+  int ndim;   /* after joining; at least 1 */
+  int filled; /* a constant view: the buffer already holds it */
+  ptrdiff_t dim[SL_MAX_DIMS], index[SL_MAX_DIMS], stride[1][SL_MAX_DIMS];
+} sl_cursor;
+
+static inline void sl_cursor_start (sl_cursor *c, const sl_view *v) {
+  c->at = v->data;
+  c->filled = 0;
+  for (int i = 0; i < v->ndim; i++) {
+    c->dim[i] = v->dim[i];
+    c->stride[0][i] = v->stride[i];
+    c->index[i] = 0;
+  }
+  c->ndim = sl_collapse (v->ndim, c->dim, 1, c->stride);
+  if (c->ndim == 0) {
+    c->ndim = 1;
+    c->dim[0] = c->stride[0][0] = 1;
+    c->index[0] = 0;
+  }
+}
+
+static inline int sl_cursor_contiguous (const sl_cursor *c) {
+  return c->ndim == 1 && c->stride[0][0] == 1;
+}
+
+/* Step over 'run' elements of the innermost axis, which has that many left. */
+static inline void sl_cursor_advance (sl_cursor *c, ptrdiff_t run) {
+  int i = c->ndim - 1;
+  c->at += run * c->stride[0][i];
+  c->index[i] += run;
+  for (; i > 0 && c->index[i] == c->dim[i]; i--) {
+    c->at += c->stride[0][i - 1] - c->dim[i] * c->stride[0][i];
+    c->index[i] = 0;
+    c->index[i - 1]++;
+  }
+}
+
+/* The next n elements: where they lie, or copied into 'buffer' (SL_BLOCK reals that
+** belong to this cursor until its last read). */
+static inline const real *sl_cursor_read (sl_cursor *c, ptrdiff_t n,
+                                          real *buffer) {
+  const int last = c->ndim - 1;
+  const ptrdiff_t step = c->stride[0][last];
+  if (step == 1 && c->dim[last] - c->index[last] >= n) {
+    const real *here = c->at;
+    sl_cursor_advance (c, n);
+    return here;
+  }
+  if (last == 0 && step == 0) {
+    for (; c->filled < SL_BLOCK; c->filled++) buffer[c->filled] = *c->at;
+    return buffer;
+  }
+  for (ptrdiff_t done = 0; done < n;) {
+    const ptrdiff_t left = c->dim[last] - c->index[last];
+    const ptrdiff_t run = left < n - done ? left : n - done;
+    const real *restrict from = c->at;
+    real *restrict to = buffer + done;
+    if (step == 1) {
+      for (ptrdiff_t i = 0; i < run; i++) to[i] = from[i];
+    } else if (step == 0) {
+      const real same = *from;
+      for (ptrdiff_t i = 0; i < run; i++) to[i] = same;
+    } else {
+      for (ptrdiff_t i = 0; i < run; i++) to[i] = from[i * step];
+    }
+    done += run;
+    sl_cursor_advance (c, run);
+  }
+  return buffer;
+}
+
+/* Add x[0..n-1] to the next n elements (strides must not be 0: see map.h). */
+static inline void sl_cursor_add (sl_cursor *c, ptrdiff_t n, const real *x) {
+  const int last = c->ndim - 1;
+  const ptrdiff_t step = c->stride[0][last];
+  for (ptrdiff_t done = 0; done < n;) {
+    const ptrdiff_t left = c->dim[last] - c->index[last];
+    const ptrdiff_t run = left < n - done ? left : n - done;
+    const real *restrict from = x + done;
+    real *restrict to = c->at;
+    if (step == 1) {
+      for (ptrdiff_t i = 0; i < run; i++) to[i] += from[i];
+    } else {
+      for (ptrdiff_t i = 0; i < run; i++) to[i * step] += from[i];
+    }
+    done += run;
+    sl_cursor_advance (c, run);
+  }
+}
+
+/* The sum of n consecutive elements, in double, in eight fixed lanes. */
+static inline double sl_sum (ptrdiff_t n, const real *x) {
+  double lane[8] = { 0 };
+  ptrdiff_t i = 0;
+  for (; i + 8 <= n; i += 8)
+    for (int k = 0; k < 8; k++) lane[k] += (double)x[i + k];
+  for (int k = 0; i < n; i++, k++) lane[k] += (double)x[i];
+  return ((lane[0] + lane[4]) + (lane[1] + lane[5])) +
+         ((lane[2] + lane[6]) + (lane[3] + lane[7]));
+}
+#endif
