@@ -1,0 +1,127 @@
+--- check.lua - options tables: known keys, types, ranges, defaults.
+--
+-- Every public function that takes a table of options reads it through
+-- check.options, so that a misspelt key or a value of the wrong type is one
+-- sentence at the caller's line and never a silent default.
+local core = require "sinklab.core"
+
+local check = {}
+
+--- Raise `message` (a format) at the line of the script that called the library.
+function check.fail(message, ...)
+  if select("#", ...) > 0 then message = message:format(...) end
+  core.raise(message)
+end
+
+--- "a, b or c" from a list.
+local function alternatives(list)
+  if #list == 1 then return tostring(list[1]) end
+  local head = table.concat(list, ", ", 1, #list - 1)
+  return head .. " or " .. tostring(list[#list])
+end
+
+--- Raise that `name` is not among `names`, with the nearest one.
+function check.unknown(what, name, names)
+  table.sort(names)
+  local near = core.nearest(tostring(name), names)
+  check.fail("%s: no such option '%s'%s", what, tostring(name),
+    near and (" (did you mean '%s'?)"):format(near)
+    or ("; it takes " .. (#names > 0 and alternatives(names) or "none")))
+end
+
+local function is_tensor(value)
+  return type(value) == "userdata" and core.is_tensor(value)
+end
+
+--- The kinds a rule may name: what a value must be, and what an error calls it.
+local kinds = {
+  number = { "a number", function(v) return type(v) == "number" end },
+  integer = { "a whole number", function(v) return math.type(v) == "integer" end },
+  boolean = { "true or false", function(v) return type(v) == "boolean" end },
+  string = { "a string", function(v) return type(v) == "string" end },
+  table = { "a table", function(v) return type(v) == "table" end },
+  ["function"] = { "a function", function(v) return type(v) == "function" end },
+  tensor = { "a tensor", is_tensor },
+  any = { "a value", function() return true end },
+}
+
+local function shown(value)
+  if type(value) == "string" then return "'" .. value .. "'" end
+  if type(value) == "number" or type(value) == "boolean" then
+    return tostring(value)
+  end
+  return "a " .. (is_tensor(value) and "tensor" or type(value))
+end
+
+local function one(what, key, value, rule)
+  local names, found = {}, false
+  for kind in rule[1]:gmatch("[%w]+") do
+    -- A float with a whole value is as good as an integer: 1e3 steps.
+    if kind == "integer" and math.type(value) == "float"
+        and math.tointeger(value) then
+      value = math.tointeger(value)
+    end
+    found = found or kinds[kind][2](value)
+    names[#names + 1] = kinds[kind][1]
+  end
+  if not found then
+    check.fail("%s: option '%s' must be %s, got %s", what, key,
+      alternatives(names), shown(value))
+  end
+  if type(value) == "number" then
+    if value ~= value then check.fail("%s: option '%s' is NaN", what, key) end
+    if (rule.min and value < rule.min) or (rule.max and value > rule.max)
+        or (rule.above and value <= rule.above) then
+      local low = rule.above and ("above " .. rule.above)
+          or rule.min and ("at least " .. rule.min)
+      local high = rule.max and ("at most " .. rule.max)
+      check.fail("%s: option '%s' is %s; it must be %s", what, key,
+        tostring(value), table.concat({ low or high,
+          low and high or nil }, " and "))
+    end
+  end
+  if rule.choices and type(value) == "string" then
+    for _, choice in ipairs(rule.choices) do
+      if choice == value then return value end
+    end
+    local near = core.nearest(value, rule.choices)
+    check.fail("%s: option '%s' is '%s'; it must be %s%s", what, key, value,
+      alternatives(rule.choices),
+      near and (" (did you mean '%s'?)"):format(near) or "")
+  end
+  return value
+end
+
+--- A new table with the checked values of `given` and the defaults of `rules`.
+-- @param what   the function as the user knows it, for messages
+-- @param given  the user's table, or nil
+-- @param rules  key -> { kinds, default=, required=, min=, max=, above=, choices= };
+--               `kinds` is one or more of number integer boolean string table
+--               function tensor any, separated by spaces
+function check.options(what, given, rules)
+  if given ~= nil and type(given) ~= "table" then
+    check.fail("%s: expected a table of options, got %s", what, shown(given))
+  end
+  local out = {}
+  for key, value in pairs(given or {}) do
+    local rule = rules[key]
+    if not rule then
+      local names = {}
+      for name in pairs(rules) do names[#names + 1] = name end
+      check.unknown(what, key, names)
+    end
+    out[key] = one(what, key, value, rule)
+  end
+  for key, rule in pairs(rules) do
+    if out[key] == nil then
+      if rule.required then
+        check.fail("%s: option '%s' is missing (%s)", what, key,
+          rule.required == true and rule[1] or rule.required)
+      end
+      out[key] = rule.default
+    end
+  end
+  return out
+end
+
+return check

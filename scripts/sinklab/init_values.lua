@@ -1,0 +1,45 @@
+--- init_values.lua - lab.init: how parameters start.
+--
+-- An initialiser is a function (generator, shape) -> tensor. A model draws its
+-- parameters in the order in which print (model) lists them.
+local check = require "sinklab.check"
+
+local init = {}
+
+--- Normal with mean 0.
+-- @param std  standard deviation, default 0.02 (the paper's)
+function init.normal(std)
+  std = std or 0.02
+  if type(std) ~= "number" or std < 0 then
+    check.fail("lab.init.normal: the standard deviation is %s; it must be a number from 0",
+      tostring(std))
+  end
+  return function(g, shape) return g:normal(0, std, shape) end
+end
+
+--- Uniform on [-bound, bound), default bound 0.05.
+function init.uniform(bound)
+  bound = bound or 0.05
+  if type(bound) ~= "number" or bound < 0 then
+    check.fail("lab.init.uniform: the bound is %s; it must be a number from 0",
+      tostring(bound))
+  end
+  return function(g, shape) return g:uniform(-bound, bound, shape) end
+end
+
+--- Glorot and Bengio 2010: normal with variance 2 / (inputs + outputs) of a matrix
+-- (outputs, inputs).
+function init.xavier()
+  return function(g, shape)
+    local out, into = shape[1], shape[2] or shape[1]
+    return g:normal(0, math.sqrt(2 / (out + into)), shape)
+  end
+end
+
+--- Every element `value` (default 0).
+function init.constant(value)
+  value = value or 0
+  return function(g, shape) return g:full(shape, value) end
+end
+
+return init

@@ -1,0 +1,256 @@
+--- model.lua - lab.model: models made of attention, described by a table.
+local core = require "sinklab.core"
+local check = require "sinklab.check"
+local init_values = require "sinklab.init_values"
+local params = require "sinklab.params"
+local layers = require "sinklab.layers"
+
+local model = {}
+local methods = {}
+local Model = { __index = methods, __name = "sinklab.model" }
+
+--- Predictions for x: (B, seq_len, d_model) numbers or (B, seq_len) token ids.
+-- @param length  optional (B): valid tokens of each sequence
+function methods:forward(x, length)
+  local h = self:embed(x)
+  for _, block in ipairs(self.blocks) do h = block(h, length) end
+  return self:unembed(h)
+end
+
+--- A parameter by name (a view: changing it changes the model). Unknown names raise
+-- with the nearest one.
+function methods:parameter(name)
+  local t = self.params:get(name)
+  if not t then
+    local names = {}
+    for i, entry in ipairs(self.params.order) do names[i] = entry.name end
+    local near = core.nearest(tostring(name), names)
+    check.fail("model: no parameter '%s'%s", tostring(name),
+      near and (" (did you mean '%s'?)"):format(near) or "")
+  end
+  return t
+end
+
+--- Set a parameter from a tensor or nested table of its shape.
+function methods:set(name, value)
+  local t = self:parameter(name)
+  if not core.is_tensor(value) then value = core.tensor(value, self.dtype) end
+  t:copy(value:to(self.dtype))
+  return self
+end
+
+--- name -> tensor of every parameter.
+function methods:parameters()
+  local out = {}
+  for _, entry in ipairs(self.params.order) do
+    out[entry.name] = self.params:get(entry.name)
+  end
+  return out
+end
+
+--- Write the parameters as safetensors. Returns true, or nil and a message.
+function methods:save(path)
+  return core.save_safetensors(path, self:parameters(),
+    { model = self.kind, dtype = self.dtype })
+end
+
+--- Read parameters that save wrote for a model of the same shape. Returns the model,
+-- or nil and a message; on failure the model is as before.
+function methods:load(path)
+  local read, message = core.load_safetensors(path)
+  if not read then return nil, message end
+  for _, entry in ipairs(self.params.order) do
+    local t = read[entry.name]
+    if not t then
+      return nil, ("%s: no tensor '%s'"):format(path, entry.name)
+    end
+    if table.concat(t.shape, ", ") ~= table.concat(entry.shape, ", ") then
+      return nil, ("%s: tensor '%s' has shape (%s), the model's is (%s)"):format(
+        path, entry.name, table.concat(t.shape, ", "),
+        table.concat(entry.shape, ", "))
+    end
+  end
+  for _, entry in ipairs(self.params.order) do
+    self.params:get(entry.name):copy(read[entry.name]:to(self.dtype))
+  end
+  return self
+end
+
+local function grouped(n)
+  local s = tostring(n)
+  return (s:reverse():gsub("(%d%d%d)", "%1,"):reverse():gsub("^,", ""))
+end
+
+function Model:__tostring()
+  local lines = { ("model %s: %s, %d layer%s, %s parameters, %s"):format(self.kind,
+    self.mechanism_text, #self.blocks, #self.blocks == 1 and "" or "s",
+    grouped(self.params.size), self.dtype) }
+  local wide = 0
+  for _, entry in ipairs(self.params.order) do wide = math.max(wide, #entry.name) end
+  for _, entry in ipairs(self.params.order) do
+    lines[#lines + 1] = ("  %-" .. wide .. "s  (%s)"):format(entry.name,
+      table.concat(entry.shape, ", "))
+  end
+  return table.concat(lines, "\n")
+end
+
+--- Rules that every model's table shares.
+local function common()
+  return {
+    task = { "table", required = "a task made by lab.task" },
+    layers = { "integer", default = 1, min = 1 },
+    heads = { "integer", default = 1, min = 1 },
+    attention = { "string table", default = "softmax" },
+    init = { "function", default = init_values.normal(0.02) },
+    seed = { "integer", default = 0, min = 0 },
+    dtype = { "string", default = "f32", choices = { "f32", "f64" } },
+  }
+end
+
+local function new(kind, what, o, attention)
+  return setmetatable({ kind = kind, what = what, task_name = o.task.name,
+    seq_len = o.task.seq_len, dtype = o.dtype, heads = o.heads,
+    layers = o.layers, blocks = {}, outputs = {}, attention = attention,
+    mechanism_text = tostring(attention.name),
+    mechanism = attention.mechanism, params = params.plan() }, Model)
+end
+
+--- The paper's model: x <- x + MHA(x), or MHA(x) alone; no norm, MLP, positions or
+-- bias; every head as wide as the model unless d_head says otherwise.
+-- @param task       gives d_model and seq_len
+-- @param layers     default 1
+-- @param heads      default 1
+-- @param d_head     default the task's d_model
+-- @param kv_heads   default heads; divides heads
+-- @param residual   default false
+-- @param attention  a mechanism's name, or { map =, <its options>, scale =, causal =,
+--                   window = }: scale defaults to 1 here (the paper's), causal to true
+-- @param init       default lab.init.normal(0.02)
+-- @param seed       default 0
+-- @param dtype      "f32" (default) or "f64"
+function model.attention_only(given)
+  local what = "lab.model.attention_only"
+  local rules = common()
+  rules.d_head = { "integer", min = 1 }
+  rules.kv_heads = { "integer", min = 1 }
+  rules.residual = { "boolean", default = false }
+  local o = check.options(what, given, rules)
+  local d = o.task.d_model
+  if not d then
+    check.fail("%s: task '%s' gives token ids; this model reads numbers (try lab.model.transformer)",
+      what, tostring(o.task.name))
+  end
+  local attention = layers.attention_options(what, o.attention,
+    { scale = 1, heads = o.heads, kv_heads = o.kv_heads or o.heads,
+      d_model = d, d_head = o.d_head or d, positions = "none" })
+  local self = new("attention_only", what, o, attention)
+  local makers = {}
+  for i = 1, o.layers do
+    makers[i] = layers.plan_attention(self.params, "layer" .. i, attention, o.init,
+      false)
+  end
+  self.params:make(o.seed, o.dtype)
+  for i = 1, o.layers do
+    local mha = makers[i](self.params)
+    self.outputs[i] = mha.w_o
+    self.blocks[i] = o.residual
+        and function(h, length) return h + mha.forward(h, length) end
+        or mha.forward
+  end
+  self.embed = function(_, x) return x end
+  self.unembed = function(_, h) return h end
+  return self
+end
+
+--- A transformer: embedding, blocks of attention and MLP, unembedding.
+-- @param task        gives seq_len, and vocab or d_model
+-- @param layers, heads, kv_heads, seed, dtype, attention, init  as attention_only, but
+--                    scale defaults to 1 / sqrt (d_head)
+-- @param d_model     default 64 with token ids; else the task's d_model
+-- @param d_head      default d_model / heads
+-- @param norm        "layer" (default), "rms" or "none"
+-- @param norm_place  "pre" (default) or "post"
+-- @param norm_eps    default 1e-5
+-- @param mlp         "gelu" (default), "gelu_tanh", "relu", "silu", "swiglu", "geglu",
+--                    "reglu" or "none"
+-- @param d_mlp       hidden width, default 4 d_model
+-- @param positions   "learned" (default), "sinusoidal", "rotary" (interleaved pairs),
+--                    "rotary_half", "alibi" or "none"
+-- @param rope_base   default 10000
+-- @param context     positions of the learned table, default seq_len
+-- @param bias        default false: biases in every linear map and norm
+-- @param tied        default false: unembed with the token embedding
+function model.transformer(given)
+  local what = "lab.model.transformer"
+  local rules = common()
+  rules.kv_heads = { "integer", min = 1 }
+  rules.d_model = { "integer", min = 1 }
+  rules.d_head = { "integer", min = 1 }
+  rules.norm = { "string", default = "layer", choices = { "layer", "rms", "none" } }
+  rules.norm_place = { "string", default = "pre", choices = { "pre", "post" } }
+  rules.norm_eps = { "number", default = 1e-5, above = 0 }
+  rules.mlp = { "string", default = "gelu", choices = layers.mlp_kinds }
+  rules.d_mlp = { "integer", min = 1 }
+  rules.positions = { "string", default = "learned", choices = layers.position_kinds }
+  rules.rope_base = { "number", default = 10000, above = 1 }
+  rules.context = { "integer", min = 1 }
+  rules.bias = { "boolean", default = false }
+  rules.tied = { "boolean", default = false }
+  local o = check.options(what, given, rules)
+  local task = o.task
+  local d = o.d_model or task.d_model or 64
+  if task.d_model and d ~= task.d_model then
+    check.fail("%s: d_model is %d, but task '%s' gives vectors of width %d", what, d,
+      task.name, task.d_model)
+  end
+  if o.tied and not (task.vocab and task.d_output == task.vocab) then
+    check.fail("%s: tied needs a task with token ids in and out", what)
+  end
+  local d_head = o.d_head or d // o.heads
+  if not o.d_head and d % o.heads ~= 0 then
+    check.fail("%s: d_model %d is not a multiple of %d heads (give d_head)", what, d,
+      o.heads)
+  end
+  local context = o.context or task.seq_len
+  if context < task.seq_len then
+    check.fail("%s: context is %d, but task '%s' has sequences of %d tokens", what,
+      context, task.name, task.seq_len)
+  end
+  local attention = layers.attention_options(what, o.attention,
+    { scale = 1 / math.sqrt(d_head), heads = o.heads,
+      kv_heads = o.kv_heads or o.heads, d_model = d, d_head = d_head,
+      positions = o.positions, rope_base = o.rope_base })
+  local self = new("transformer", what, o, attention)
+  local plan, init = self.params, o.init
+
+  if task.vocab then plan:add("token_embedding", { task.vocab, d }, init) end
+  if o.positions == "learned" then
+    plan:add("position_embedding", { context, d }, init)
+  end
+  local makers = {}
+  for i = 1, o.layers do
+    makers[i] = layers.plan_block(plan, "layer" .. i, attention, o, d, init)
+  end
+  local final = o.norm ~= "none" and o.norm_place == "pre"
+      and layers.plan_norm(plan, "final_norm", o.norm, d, o.bias, o.norm_eps)
+  local w_out = not o.tied and (task.vocab or task.d_output ~= d)
+  if w_out then plan:add("unembedding", { task.d_output, d }, init) end
+
+  plan:make(o.seed, o.dtype)
+  for i = 1, o.layers do self.blocks[i], self.outputs[i] = makers[i](plan) end
+  local norm = final and final(plan) or function(h) return h end
+  local positions = layers.positions(plan, o.positions, task.seq_len, d, o.dtype)
+  local tokens = task.vocab and plan:get "token_embedding"
+  local unembedding = o.tied and tokens or w_out and plan:get "unembedding"
+  self.embed = function(_, x)
+    local h = tokens and core.embedding(tokens, x) or x
+    return positions and h + positions or h
+  end
+  self.unembed = function(_, h)
+    h = norm(h)
+    return unembedding and core.linear(h, unembedding) or h
+  end
+  return self
+end
+
+return model

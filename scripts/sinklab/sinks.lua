@@ -1,0 +1,111 @@
+--- sinks.lua - lab.sinks: attention sinks of a model, measured on a labelled batch.
+local core = require "sinklab.core"
+local check = require "sinklab.check"
+
+local methods = {}
+local Sinks = { __index = methods, __name = "sinklab.sinks" }
+
+-- Sequences measured at once; the result does not depend on it.
+local SHARD = 16
+
+local function divisor(n, limit)
+  for k = math.min(n, limit), 1, -1 do
+    if n % k == 0 then return k end
+  end
+end
+
+--- A tensor of the shape of `t` with `shard` samples.
+local function shard_of(t, shard)
+  local shape = t.shape
+  shape[1] = shard
+  return core.zeros(shape, t.dtype)
+end
+
+--- Smallest, largest and mean of one measure over heads (NaN heads left out).
+local function summary(heads, key)
+  local low, high, sum, n = math.huge, -math.huge, 0, 0
+  for _, h in ipairs(heads) do
+    local v = h[key]
+    if v and v == v then
+      low, high, sum, n = math.min(low, v), math.max(high, v), sum + v, n + 1
+    end
+  end
+  if n == 0 then return { min = 0 / 0, max = 0 / 0, mean = 0 / 0 } end
+  return { min = low, max = high, mean = sum / n }
+end
+
+--- Measure a model's sinks.
+--
+-- Rows are of classes that are never averaged together: the first row (1 by
+-- construction under causal softmax), trigger rows, and plain rows, which the means are
+-- over. Layers, heads and positions count from 1.
+-- @param model
+-- @param batch      from task:batch: x, and trigger and length where the task has them
+-- @param maps       default true: mean and std over samples of every weight
+-- @param threshold  of the sink rate Sink_1^eps (Gu et al. 2025), default 0.3
+-- @return { samples, threshold, heads = { { layer, head, first_mean, first_min,
+--         first_std, first_all, trigger_first, row_mass, proxy, entropy, contribution,
+--         value_norm, rate }, ... }, mean, std = tensors (layers, heads, query, key),
+--         first, proxy, row_mass, contribution = { min, max, mean } over heads }
+local function sinks(model, batch, given)
+  local what = "lab.sinks"
+  local o = check.options(what, given, {
+    maps = { "boolean", default = true },
+    threshold = { "number", default = 0.3, above = 0, max = 1 },
+  })
+  if type(batch) ~= "table" or not core.is_tensor(batch.x) then
+    check.fail("%s: the second argument must be a batch (try task:batch { n = 1000 })",
+      what)
+  end
+  if batch.x.dtype ~= model.dtype then
+    check.fail("%s: the batch is %s, the model %s (try task:batch { dtype = \"%s\" })",
+      what, batch.x.dtype, model.dtype, model.dtype)
+  end
+  local samples, tokens = batch.x.shape[1], batch.x.shape[2]
+  local shard = divisor(samples, SHARD)
+  local x = shard_of(batch.x, shard)
+  local length = batch.length and shard_of(batch.length, shard)
+  local program = core.record(function() model:forward(x, length) end)
+  program:input(x)
+  if length then program:input(length) end
+  local found = core.measure_sinks { program = program,
+    inputs = { x, length }, batch = { batch.x, batch.length },
+    layers = model.layers, heads = model.heads, tokens = tokens,
+    trigger = batch.trigger, length = batch.length, output = model.outputs,
+    maps = o.maps, threshold = o.threshold, dtype = model.dtype }
+  found.first = summary(found.heads, "first_mean")
+  for _, key in ipairs { "proxy", "row_mass", "contribution" } do
+    found[key] = summary(found.heads, key)
+  end
+  return setmetatable(found, Sinks)
+end
+
+local columns = {
+  { "layer", "%d" }, { "head", "%d" }, { "first_mean", "%.4f" },
+  { "first_min", "%.4f" }, { "first_std", "%.1e" }, { "trigger_first", "%.4f" },
+  { "row_mass", "%.4f" }, { "proxy", "%.4f" }, { "entropy", "%.3f" },
+  { "contribution", "%.4f" }, { "rate", "%.2f" },
+}
+
+--- Rows of text, one a head, under a row of column names.
+function methods:rows()
+  local names, out = {}, {}
+  for i, c in ipairs(columns) do names[i] = c[1] end
+  for i, h in ipairs(self.heads) do
+    out[i] = {}
+    for j, c in ipairs(columns) do
+      local v = h[c[1]]
+      out[i][j] = (v == nil or v ~= v) and "-" or c[2]:format(v)
+    end
+  end
+  return names, out
+end
+
+function Sinks:__tostring()
+  local names, rows = self:rows()
+  local text = require "sinklab.text"
+  return ("sinks over %d samples: weight on position 1, means over plain rows\n")
+      :format(self.samples) .. text.table(names, rows)
+end
+
+return sinks

@@ -1,0 +1,144 @@
+--- train.lua - lab.train: a model, a task and a schedule become a trained model.
+local core = require "sinklab.core"
+local check = require "sinklab.check"
+local optim = require "sinklab.optim"
+local progress = require "sinklab.progress"
+
+--- The largest divisor of n that is at most `limit` (at least 1).
+local function divisor(n, limit)
+  for k = math.min(n, math.max(1, limit)), 1, -1 do
+    if n % k == 0 then return k end
+  end
+end
+
+-- A shard's activations should stay in the second-level cache: about this many tokens.
+local SHARD_TOKENS = 256
+-- Gradients are summed over this many groups, whatever the number of threads, so that
+-- the result does not depend on it.
+local GROUPS = 8
+
+local rules = {
+  optimizer = { "table" },
+  schedule = { "table" },
+  batch = { "integer", default = 128, min = 1 },
+  steps = { "integer", default = 10000, min = 0 },
+  stop = { "table", default = {} },
+  seed = { "integer", default = 0, min = 0 },
+  shard = { "integer", min = 1 },
+  groups = { "integer", min = 1 },
+  eval = { "integer", default = 1024, min = 0 },
+  log_every = { "integer", default = 100, min = 1 },
+  on_log = { "function" },
+  label = { "string" },
+  quiet = { "boolean" },
+}
+
+local stop_rules = {
+  linf = { "number", default = 0, min = 0 },
+  loss = { "number", default = 0, min = 0 },
+  seconds = { "number", default = 0, min = 0 },
+  plateau = { "integer", default = 0, min = 0 },
+  plateau_delta = { "number", default = 1e-3, min = 0 },
+}
+
+local function record(model, task, shard, seed)
+  local program, loss, linf, weight = core.record(function()
+    local t = core.generator(seed, { dtype = model.dtype })
+    local batch = task:sample(t, shard)
+    return task.loss(model:forward(batch.x, batch.length), batch)
+  end)
+  program:want(model.params.flat)
+  program:loss(loss)
+  return program, loss, linf, weight
+end
+
+--- Train a model on fresh batches of a task.
+-- @param optimizer  default lab.optim.adam{}; it holds the learning rate
+-- @param schedule   points of the learning rate (lab.schedule.*); default constant
+-- @param batch      sequences a step, default 128
+-- @param steps      at most so many updates, default 10000
+-- @param stop       ends earlier: { linf = largest absolute error of the step's batch
+--                   below this, loss = its loss below this, seconds =, plateau = no
+--                   gain of plateau_delta (1e-3) in so many steps }
+-- @param seed       of the data, default 0
+-- @param eval       fresh sequences for the final loss and error, default 1024; 0: none
+-- @param log_every  steps between entries of the log, default 100
+-- @param on_log     function (entry) called at each entry, also before the first step
+-- @param label      for the progress line, default the mechanism
+-- @param quiet      no progress; default: what --quiet says
+-- @param shard, groups  how a batch is cut: sequences a replay, and groups of shards
+--                   (default about 256 tokens, and 8 groups)
+-- @return { steps, stopped_by, loss, linf, wall_s, steps_per_s, eval = { samples, loss,
+--         linf }, log = { { step, loss, linf, lr, time }, ... } }
+local function train(model, task, given)
+  local what = "lab.train"
+  local o = check.options(what, given, rules)
+  local stop = check.options(what .. ": stop", o.stop, stop_rules)
+  local optimizer = o.optimizer or optim.optim.adam {}
+  local groups = o.groups or divisor(o.batch, GROUPS)
+  if o.batch % groups ~= 0 then
+    check.fail("%s: a batch of %d cannot be cut into %d groups", what, o.batch, groups)
+  end
+  local per_group = o.batch // groups
+  local shard = o.shard or divisor(per_group, SHARD_TOKENS // task.seq_len)
+  if per_group % shard ~= 0 then
+    check.fail("%s: a group of %d sequences cannot be cut into shards of %d", what,
+      per_group, shard)
+  end
+  local program, loss, linf, weight = record(model, task, shard, o.seed)
+  if stop.linf > 0 and not linf then
+    check.fail("%s: task '%s' has no largest error for stop.linf to test", what,
+      task.name)
+  end
+  local learning = { kind = optimizer.kind }
+  for key, value in pairs(optimizer) do
+    if key ~= "lr" then learning[key] = value end
+  end
+  local trainer <close> = core.trainer { program = program,
+    parameters = model.params.flat, loss = loss, weight = weight, linf = linf,
+    batch = o.batch, shard = shard, groups = groups, optimizer = learning,
+    schedule = o.schedule or core.schedule("constant", { lr = optimizer.lr }),
+    stop = stop, seed = o.seed }
+
+  local log, entry = {}, nil
+  local line = progress.new { label = o.label or model.mechanism_text,
+    steps = o.steps, quiet = o.quiet }
+  local function note(p)
+    entry = { step = p.step, loss = p.loss, linf = p.linf, lr = p.lr,
+      time = p.seconds }
+    log[#log + 1] = entry
+    if o.on_log then o.on_log(entry) end
+  end
+
+  local p
+  repeat
+    local until_step = p and math.min(o.steps, (p.step // o.log_every + 1) * o.log_every)
+        or math.min(o.steps, o.log_every)
+    repeat
+      p = trainer:run(until_step, 0.25)
+      line:update(p)
+    until p.stopped or p.step >= until_step
+    if not p.stopped and p.step >= o.steps then p.stopped = "steps" end
+    note(p)
+  until p.stopped
+  line:finish(p)
+
+  if p.stopped == "not_finite" then
+    check.fail("%s: the loss is not finite at step %d (%s); the parameters are those before that step (try a lower lr, now %g, or clip_norm)",
+      what, p.step + 1, o.label or model.mechanism_text, p.lr)
+  end
+  local result = { steps = p.step, stopped_by = p.stopped, loss = p.loss,
+    linf = p.linf, wall_s = p.seconds, log = log,
+    steps_per_s = p.seconds > 0 and p.step / p.seconds or 0 }
+  if p.stopped == "interrupted" then
+    result.interrupted = true
+    core.pending_interrupt(result)
+  elseif o.eval > 0 then
+    local samples = math.max(shard, o.eval // shard * shard)
+    local eval_loss, eval_linf = trainer:evaluate(samples)
+    result.eval = { samples = samples, loss = eval_loss, linf = eval_linf }
+  end
+  return result
+end
+
+return train

@@ -1,0 +1,61 @@
+--- witness.lua - lab.witness: models that solve the trigger-conditional mean by
+-- construction, in f64, with no training.
+--
+-- Both read three coordinates of the task's tokens: 1 marks BOS, 2 the trigger, d
+-- content. Queries and keys use two coordinates of the head; values and output are
+-- the identity (the softmax witness drops the BOS coordinate from its values).
+local core = require "sinklab.core"
+local model = require "sinklab.model"
+local sinks = require "sinklab.sinks"
+
+local witness = {}
+
+--- A one-layer model with all parameters 0 but the identity in w_v and w_o.
+local function blank(task, mechanism)
+  local m = model.attention_only { task = task, dtype = "f64",
+    attention = { map = mechanism, scale = 1 } }
+  m.params.flat:fill(0)
+  for i = 1, task.d_model do
+    m:parameter("layer1.w_v"):set(i, i, 1)
+    m:parameter("layer1.w_o"):set(i, i, 1)
+  end
+  return m
+end
+
+--- Softmax at temperature c (Theorem 1): plain queries score c on BOS, the trigger's
+-- query scores c on content and trigger, everything else scores 0; values drop BOS's
+-- coordinate. The error is about the mass missing on BOS: both fall as exp (-c).
+function witness.softmax(task, c)
+  local d = task.d_model
+  local m = blank(task, "softmax")
+  local w_q, w_k = m:parameter "layer1.w_q", m:parameter "layer1.w_k"
+  w_q:set(1, 1, 1)
+  w_q:set(1, d, 1)
+  w_q:set(2, 2, 1)
+  w_k:set(1, 1, c)
+  w_k:set(2, 2, c)
+  w_k:set(2, d, c)
+  m:parameter("layer1.w_v"):set(1, 1, 0)
+  return m
+end
+
+--- ReLU over the number of earlier tokens (Theorem 3): the query is the trigger's
+-- indicator, the key that of content or trigger, so plain rows are all zero and the
+-- trigger row is the exact mean. No error but rounding, and no weight on BOS.
+function witness.relu(task)
+  local d = task.d_model
+  local m = blank(task, "relu")
+  m:parameter("layer1.w_q"):set(1, 2, 1)
+  m:parameter("layer1.w_k"):set(1, 2, 1)
+  m:parameter("layer1.w_k"):set(1, d, 1)
+  return m
+end
+
+--- Largest error over n fresh sequences, and the sinks of the one head.
+function witness.measure(m, task, n)
+  local batch = task:batch { n = n, dtype = "f64" }
+  local linf = core.max_abs_error(m:forward(batch.x), batch.y):item()
+  return linf, sinks(m, batch)
+end
+
+return witness
