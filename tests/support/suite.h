@@ -8,9 +8,11 @@
 ** valgrind and gdb). */
 int suite_run (const char *name, const TTest *const *tests, int n);
 
-/* main () for a file whose tests are listed in an array 'tests'. */
-#define SUITE_MAIN(name)                                                 \
+/* main () of a file with these tests: SUITE_MAIN ("gemm", small, large). (START_TEST
+** names are variables, so no array of them can be initialised outside a function.) */
+#define SUITE_MAIN(name, ...)                                            \
   int main (void) {                                                      \
+    const TTest *const tests[] = { __VA_ARGS__ };                        \
     return suite_run (name, tests, (int)(sizeof tests / sizeof *tests)); \
   }
 
