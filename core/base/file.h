@@ -5,7 +5,9 @@
 #include <stddef.h>
 
 /* Write n bytes to 'path' by way of a temporary file beside it, fsync and rename:
-** a reader sees the old content or the new, never a part. */
+** a reader sees the old content or the new, never a part, also after a crash.
+** The mode is 0666 without the umask. Refuses to replace what is not a file (a
+** folder, a device). On failure 'path' is as before and nothing is left beside. */
 int sl_file_write (const char *path, const void *data, size_t n, sl_error *e);
 
 /* The whole file in memory with a NUL after its last byte (free with sl_free),
@@ -16,9 +18,19 @@ char *sl_file_read (const char *path, size_t limit, size_t *n, sl_error *e);
 int sl_make_folders (const char *path, sl_error *e);
 
 int sl_file_exists (const char *path);
+int sl_folder_exists (const char *path);
 
 /* The folder of the running executable, without a slash at its end. */
 int sl_executable_folder (char *path, size_t size, sl_error *e);
+
+/* The folder of the Lua files: the environment variable SINKLAB_SCRIPTS if it is
+** set, else ../share/sinklab/scripts seen from the executable (installed), else
+** scripts/ of the source tree that this was built from. -1 if none exists. */
+int sl_data_folder (char *path, size_t size, sl_error *e);
+
+/* The folder of installed plugins: ../lib/sinklab/plugins seen from the
+** executable. It need not exist. */
+int sl_plugin_folder (char *path, size_t size, sl_error *e);
 
 /* SHA-256 of a file as 64 lower-case hexadecimal digits and a NUL. */
 int sl_file_sha256 (const char *path, char digits[65], sl_error *e);

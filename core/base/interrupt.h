@@ -8,6 +8,7 @@
 extern volatile sig_atomic_t sl_interrupted;
 
 /* Install the handlers for SIGINT and SIGTERM. A second signal while the flag is
-** still set ends the process at once by the default action. */
+** still set ends the process at once by the default action. System calls that a
+** signal interrupts are restarted. */
 void sl_interrupt_install (void);
 #endif

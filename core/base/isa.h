@@ -14,28 +14,41 @@ typedef enum sl_isa { SL_ISA_BASE, SL_ISA_V3, SL_ISA_V4, SL_ISA_COUNT } sl_isa;
 const char *sl_isa_name (sl_isa isa);
 
 /* The best instruction set that both this binary and this machine have, or the
-** one that the environment variable SINKLAB_ISA names. -1 and a sentence if that
-** is unknown or cannot run here. */
+** one that the environment variable SINKLAB_ISA names (empty: not set). -1 and a
+** sentence if that is unknown or cannot run here. Main thread, before threads
+** that run numeric code start. */
 int sl_isa_choose (sl_isa *isa, sl_error *e);
 
-/* The instruction set in use: the last one that sl_isa_choose gave. */
+/* The instruction set in use: the last one that sl_isa_choose gave, the baseline
+** before its first call. */
 sl_isa sl_isa_current (void);
 
+/* 1 if this binary holds the code for 'isa' and this machine can run it (the
+** processor has it and the system saves its registers). */
+int sl_isa_available (sl_isa isa);
+
 /* SL_VARIANTS (type, name); declares the variants of a data symbol;
-** SL_PICK (name, double_precision) is the address of the one in use. */
-#ifdef SL_HAVE_X86_VARIANTS
-#define SL_VARIANTS(type, name)                                     \
-  extern type name##_f32, name##_f64, name##_f32_v3, name##_f64_v3, \
-      name##_f32_v4, name##_f64_v4
-#define SL_PICK(name, double_precision)                         \
-  (sl_isa_current () == SL_ISA_V4                               \
-       ? ((double_precision) ? &name##_f64_v4 : &name##_f32_v4) \
-   : sl_isa_current () == SL_ISA_V3                             \
-       ? ((double_precision) ? &name##_f64_v3 : &name##_f32_v3) \
-       : ((double_precision) ? &name##_f64 : &name##_f32))
+** SL_PICK (name, double_precision) is the address of the one in use. Which
+** variants a build holds is its option SINKLAB_VARIANTS (SL_HAVE_V3, SL_HAVE_V4). */
+#ifdef SL_HAVE_V3
+#define SL_DECLARE_V3_(name) , name##_f32_v3, name##_f64_v3
+#define SL_PICK_V3_(name, wide) \
+  sl_isa_current () == SL_ISA_V3 ? ((wide) ? &name##_f64_v3 : &name##_f32_v3):
 #else
-#define SL_VARIANTS(type, name) extern type name##_f32, name##_f64
-#define SL_PICK(name, double_precision) \
-  ((double_precision) ? &name##_f64 : &name##_f32)
+#define SL_DECLARE_V3_(name)
+#define SL_PICK_V3_(name, wide)
 #endif
+#ifdef SL_HAVE_V4
+#define SL_DECLARE_V4_(name) , name##_f32_v4, name##_f64_v4
+#define SL_PICK_V4_(name, wide) \
+  sl_isa_current () == SL_ISA_V4 ? ((wide) ? &name##_f64_v4 : &name##_f32_v4):
+#else
+#define SL_DECLARE_V4_(name)
+#define SL_PICK_V4_(name, wide)
+#endif
+#define SL_VARIANTS(type, name) \
+  extern type name##_f32, name##_f64 SL_DECLARE_V3_ (name) SL_DECLARE_V4_ (name)
+#define SL_PICK(name, wide) \
+  (SL_PICK_V4_ (name, wide) \
+       SL_PICK_V3_ (name, wide) ((wide) ? &name##_f64 : &name##_f32))
 #endif

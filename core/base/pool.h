@@ -5,15 +5,18 @@
 
 typedef struct sl_pool sl_pool;
 
-/* 'workers' >= 1 counts the calling thread, which works too; 0 means as many as
-** the process may use. NULL and a sentence when a thread cannot be made. */
+/* 'workers' 1..4096 counts the calling thread, which works too; 0 means as many
+** as the process may use. NULL and a sentence when a thread cannot be made. The
+** threads do not take SIGINT and SIGTERM. A pool does not survive fork: a child
+** makes its own. */
 sl_pool *sl_pool_new (int workers, sl_error *e);
-void sl_pool_free (sl_pool *pool);
+void sl_pool_free (sl_pool *pool); /* NULL is allowed */
 int sl_pool_workers (const sl_pool *pool);
 
 /* Run task (context, index, worker) for index 0..n-1 and return when all are
 ** done. Which worker (0..workers-1) runs an index is fixed: contiguous ranges,
-** so that buffers stay warm. Results must not depend on it. Not reentrant. */
+** the first n % workers one longer, so that buffers stay warm. Worker 0 is the
+** caller. Results must not depend on it. Not reentrant; one caller at a time. */
 void sl_pool_run (sl_pool *pool, int n,
                   void (*task) (void *context, int index, int worker),
                   void *context);

@@ -1,0 +1,199 @@
+/* file.c - reading and writing whole files, making folders, SHA-256. */
+#include "base/file.h"
+#include "base/memory.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <nettle/sha2.h>
+#include <nettle/version.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int write_all (int file, const char *data, size_t n) {
+  while (n > 0) {
+    ssize_t wrote = write (file, data, n);
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote < 0) return -1;
+    data += wrote;
+    n -= (size_t)wrote;
+  }
+  return 0;
+}
+
+/* read () that is not stopped by a signal. */
+static ssize_t read_some (int file, void *data, size_t n) {
+  ssize_t got;
+  do got = read (file, data, n);
+  while (got < 0 && errno == EINTR);
+  return got;
+}
+
+/* A new file beside 'path' that nobody else has, its name in 'name'; -1 with
+** errno set. open () with 0666 lets the umask decide about the mode, which
+** mkstemp () does not. */
+static int open_beside (const char *path, char *name, size_t size) {
+  for (unsigned i = 0; i < 1000; i++) {
+    int n = snprintf (name, size, "%s.%ld-%u.tmp", path, (long)getpid (), i);
+    int file;
+    if (n < 0 || (size_t)n >= size) {
+      errno = ENAMETOOLONG;
+      return -1;
+    }
+    file = open (name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (file >= 0 || errno != EEXIST) return file;
+  }
+  return -1;
+}
+
+/* Make the new name durable, where the file system can. */
+static void sync_folder (const char *path) {
+  char folder[PATH_MAX];
+  const char *slash = strrchr (path, '/');
+  size_t n = slash ? (size_t)(slash - path) + 1 : 0;
+  int file;
+  if (n >= sizeof folder) return;
+  memcpy (folder, path, n);
+  folder[n] = '\0';
+  file = open (n ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (file < 0) return;
+  fsync (file);
+  close (file);
+}
+
+int sl_file_write (const char *path, const void *data, size_t n, sl_error *e) {
+  char name[PATH_MAX];
+  struct stat info;
+  int file, bad;
+  if (stat (path, &info) == 0 && !S_ISREG (info.st_mode))
+    return sl_fail (e, "%s: cannot write: it is %s", path,
+                    S_ISDIR (info.st_mode) ? "a folder" : "not a file");
+  file = open_beside (path, name, sizeof name);
+  if (file < 0)
+    return sl_fail (e, "%s: cannot write: %s", path, strerror (errno));
+  bad = write_all (file, data, n) || fsync (file);
+  if (bad) goto failed;
+  bad = close (file);
+  file = -1;
+  if (bad || rename (name, path)) goto failed;
+  sync_folder (path);
+  return 0;
+failed:
+  sl_fail (e, "%s: cannot write %zu bytes: %s", path, n, strerror (errno));
+  if (file >= 0) close (file);
+  unlink (name);
+  return -1;
+}
+
+/* Open for reading what is not a folder; its size in *size (0 where the system
+** does not say, as in a pipe). -1 and a sentence. */
+static int open_to_read (const char *path, size_t *size, sl_error *e) {
+  struct stat info;
+  int file = open (path, O_RDONLY | O_CLOEXEC);
+  if (file < 0)
+    return sl_fail (e, "%s: cannot read: %s", path, strerror (errno));
+  if (fstat (file, &info) == 0 && S_ISDIR (info.st_mode)) {
+    close (file);
+    return sl_fail (e, "%s: cannot read: it is a folder", path);
+  }
+  *size = S_ISREG (info.st_mode) ? (size_t)info.st_size : 0;
+  return file;
+}
+
+/* A larger block with the n bytes of the old one, which is freed; NULL (and the
+** old one freed) if there is no memory. */
+static char *grow (char *old, size_t n, size_t size) {
+  char *p = sl_alloc (size, 1);
+  if (p && n) memcpy (p, old, n);
+  sl_free (old);
+  return p;
+}
+
+char *sl_file_read (const char *path, size_t limit, size_t *n, sl_error *e) {
+  size_t size = 0, used = 0;
+  char *data = NULL;
+  ssize_t got = 0;
+  int file = open_to_read (path, &size, e);
+  if (file < 0) return NULL;
+  /* Read to the end rather than 'size' bytes: the file may be growing. */
+  do {
+    used += (size_t)got;
+    if (limit && (used > limit || (!data && size > limit))) {
+      sl_fail (e, "%s: cannot read: it has more than %zu bytes", path, limit);
+      goto failed;
+    }
+    if (!data || used == size) {
+      size = data ? 2 * size + 4096 : size + 1;
+      data = size < SSIZE_MAX ? grow (data, used, size + 1) : NULL;
+      if (!data) {
+        sl_fail (e, "%s: cannot read: no memory for %zu bytes", path, size);
+        goto failed;
+      }
+    }
+    got = read_some (file, data + used, size - used);
+  } while (got > 0);
+  if (got < 0) {
+    sl_fail (e, "%s: cannot read: %s", path, strerror (errno));
+    goto failed;
+  }
+  close (file);
+  data[used] = '\0';
+  *n = used;
+  return data;
+failed:
+  sl_free (data);
+  close (file);
+  return NULL;
+}
+
+int sl_make_folders (const char *path, sl_error *e) {
+  char part[PATH_MAX];
+  size_t n = strlen (path);
+  if (n == 0 || n >= sizeof part)
+    return sl_fail (e, "%.200s: cannot make the folder: %s", path,
+                    strerror (n ? ENAMETOOLONG : ENOENT));
+  memcpy (part, path, n + 1);
+  for (size_t i = 1; i <= n; i++) {
+    if (path[i] != '/' && path[i] != '\0') continue;
+    part[i] = '\0';
+    if (mkdir (part, 0777) && !sl_folder_exists (part))
+      return sl_fail (e, "%s: cannot make the folder %s: %s", path, part,
+                      strerror (errno));
+    part[i] = path[i];
+  }
+  return 0;
+}
+
+int sl_file_exists (const char *path) {
+  struct stat info;
+  return stat (path, &info) == 0 && !S_ISDIR (info.st_mode);
+}
+
+int sl_folder_exists (const char *path) {
+  struct stat info;
+  return stat (path, &info) == 0 && S_ISDIR (info.st_mode);
+}
+
+int sl_file_sha256 (const char *path, char digits[65], sl_error *e) {
+  struct sha256_ctx state;
+  uint8_t part[16384], digest[SHA256_DIGEST_SIZE];
+  ssize_t got;
+  size_t size;
+  int file = open_to_read (path, &size, e);
+  if (file < 0) return -1;
+  sha256_init (&state);
+  while ((got = read_some (file, part, sizeof part)) > 0)
+    sha256_update (&state, (size_t)got, part);
+  if (got < 0) sl_fail (e, "%s: cannot read: %s", path, strerror (errno));
+  close (file);
+  if (got < 0) return -1;
+#if NETTLE_VERSION_MAJOR >= 4
+  sha256_digest (&state, digest);
+#else
+  sha256_digest (&state, sizeof digest, digest);
+#endif
+  for (size_t i = 0; i < sizeof digest; i++)
+    snprintf (digits + 2 * i, 3, "%02x", digest[i]);
+  return 0;
+}

@@ -1,0 +1,148 @@
+/* check_pool.c - every index once, on the promised worker; sleep and wake. */
+#include "base/memory.h"
+#include "base/pool.h"
+#include "support/suite.h"
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MOST = 40 };
+typedef struct record {
+  int workers, n;
+  int runs[MOST], by[MOST]; /* of each index */
+  pthread_t thread[MOST];   /* of each worker */
+  int blocked[MOST];        /* worker has SIGINT and SIGTERM blocked */
+} record;
+
+static void note (void *context, int index, int worker) {
+  record *r = context;
+  sigset_t set;
+  pthread_sigmask (SIG_SETMASK, NULL, &set);
+  r->runs[index]++;
+  r->by[index] = worker;
+  r->thread[worker] = pthread_self ();
+  r->blocked[worker] =
+      sigismember (&set, SIGINT) && sigismember (&set, SIGTERM);
+}
+
+/* The worker of an index, from the promise alone: deal out the range lengths. */
+static int owner (const record *r, int index) {
+  int w = 0, end = 0;
+  for (;; w++) {
+    end += r->n / r->workers + (w < r->n % r->workers ? 1 : 0);
+    if (index < end) return w;
+  }
+}
+
+static sl_pool *pool_of (int workers) {
+  sl_error e;
+  sl_pool *pool = sl_pool_new (workers, &e);
+  ck_assert_msg (pool != NULL, "%s", e.text);
+  return pool;
+}
+
+START_TEST (every_index_runs_once_on_its_worker) {
+  for (int workers = 1; workers <= 7; workers++) {
+    sl_pool *pool = pool_of (workers);
+    ck_assert_int_eq (sl_pool_workers (pool), workers);
+    for (int n = 0; n < MOST; n++) {
+      record r = { .workers = workers, .n = n };
+      sl_pool_run (pool, n, note, &r);
+      for (int i = 0; i < MOST; i++) {
+        ck_assert_int_eq (r.runs[i], i < n);
+        if (i < n) ck_assert_int_eq (r.by[i], owner (&r, i));
+      }
+    }
+    sl_pool_free (pool);
+  }
+}
+END_TEST
+
+START_TEST (workers_are_threads_deaf_to_interrupts) {
+  record r = { .workers = 4, .n = 4 };
+  sl_pool *pool = pool_of (4);
+  sl_pool_run (pool, 4, note, &r);
+  ck_assert (pthread_equal (r.thread[0], pthread_self ()));
+  ck_assert (!r.blocked[0]);
+  for (int i = 1; i < 4; i++) {
+    ck_assert (r.blocked[i]);
+    for (int j = 0; j < i; j++)
+      ck_assert (!pthread_equal (r.thread[i], r.thread[j]));
+  }
+  sl_pool_free (pool);
+}
+END_TEST
+
+static void add (void *context, int index, int worker) {
+  (void)worker;
+  ((long *)context)[index] += index + 1;
+}
+
+START_TEST (many_runs_in_a_row) {
+  long sums[8] = { 0 };
+  sl_pool *pool = pool_of (3);
+  for (int i = 0; i < 20000; i++) sl_pool_run (pool, 8, add, sums);
+  for (int i = 0; i < 8; i++) ck_assert_int_eq (sums[i], 20000L * (i + 1));
+  sl_pool_free (pool);
+}
+END_TEST
+
+static void doze (void *context, int index, int worker) {
+  atomic_int *done = context;
+  (void)worker;
+  if (index) usleep (20000);
+  atomic_fetch_add (done, 1);
+}
+
+/* Longer than anyone spins, on either side. */
+START_TEST (sleepers_wake) {
+  atomic_int done = 0;
+  sl_pool *pool = pool_of (2);
+  for (int i = 1; i <= 5; i++) {
+    usleep (20000);
+    sl_pool_run (pool, 2, doze, &done);
+    ck_assert_int_eq (atomic_load (&done), 2 * i);
+  }
+  usleep (20000); /* freed while asleep */
+  sl_pool_free (pool);
+}
+END_TEST
+
+START_TEST (bad_numbers_of_threads_are_refused) {
+  sl_error e;
+  ck_assert_ptr_null (sl_pool_new (-1, &e));
+  ck_assert_ptr_nonnull (strstr (e.text, "got -1, expected 1..4096"));
+  ck_assert_ptr_null (sl_pool_new (5000, &e));
+  ck_assert_ptr_nonnull (strstr (e.text, "got 5000"));
+  sl_pool_free (NULL);
+}
+END_TEST
+
+START_TEST (by_default_every_processor_works) {
+  sl_pool *pool = pool_of (0);
+  int n = sl_pool_workers (pool);
+  ck_assert_int_ge (n, 1);
+  ck_assert_int_le (n, (int)sysconf (_SC_NPROCESSORS_CONF));
+  sl_pool_free (pool);
+}
+END_TEST
+
+START_TEST (no_memory_is_an_error) {
+  sl_error e;
+  size_t live = sl_alloc_live ();
+  for (long n = 0; n < 2; n++) {
+    sl_alloc_fail_after (n);
+    ck_assert_ptr_null (sl_pool_new (3, &e));
+    ck_assert_str_eq (e.text, "threads: no memory for a pool of 3");
+    ck_assert_uint_eq (sl_alloc_live (), live);
+  }
+  sl_alloc_fail_after (-1);
+}
+END_TEST
+
+SUITE_MAIN ("pool", every_index_runs_once_on_its_worker,
+            workers_are_threads_deaf_to_interrupts, many_runs_in_a_row,
+            sleepers_wake, bad_numbers_of_threads_are_refused,
+            by_default_every_processor_works, no_memory_is_an_error)
