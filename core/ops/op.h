@@ -66,6 +66,10 @@ typedef struct sl_op_list {
 ** NULL (with the nearest name in the sentence) if there is none. */
 const sl_op *sl_op_find (sl_dtype dtype, const char *name, sl_error *e);
 
+/* Which list the op is in: SL_F32, SL_F64 or -1 (none). This is how sl_apply knows
+** the precision of an op without inputs. */
+int sl_op_dtype (const sl_op *op);
+
 /* Lists known to sl_op_find: the ops layer's own, then those that higher layers
 ** add once at start-up (attention). 'pick' returns the list in use for a precision.
 ** sl_op_lists returns how many there are and fills at most 'max' pointers. */

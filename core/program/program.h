@@ -23,7 +23,8 @@ void sl_context_free (sl_context *c);
 ** owned by the caller. On failure nothing is made and e names op and shapes. */
 int sl_apply (sl_context *c, const sl_op *op, const void *attr, int n_in,
               sl_tensor *const *in, sl_tensor **out, sl_error *e);
-/* The same for an op by name with one output; NULL on failure. */
+/* The same for an op by name with one output and at least one input, whose
+** precision decides; NULL on failure. */
 sl_tensor *sl_call (sl_context *c, const char *op, const void *attr, int n_in,
                     sl_tensor *const *in, sl_error *e);
 
@@ -34,16 +35,19 @@ sl_program *sl_program_begin (sl_context *c, sl_error *e);
 void sl_program_end (sl_context *c, sl_program *p);
 void sl_program_free (sl_program *p);
 
-/* Before the first replica: gradients are wanted for t's whole storage (a model's
-** parameters are one flat storage); the loss is this scalar. */
+/* Before the first replica (a replica keeps what was set when it was made): gradients
+** are wanted for t's whole storage (a model's parameters are one flat storage); the
+** loss is this scalar. Both must be tensors that the program made or uses. */
 int sl_program_want (sl_program *p, sl_tensor *t, sl_error *e);
 int sl_program_loss (sl_program *p, sl_tensor *loss, sl_error *e);
 /* t, which no op of the program made, becomes an input: each replica has its own copy
 ** of t's whole storage (starting with t's values), which the caller fills through
 ** sl_replica_value before a forward. */
 int sl_program_input (sl_program *p, sl_tensor *t, sl_error *e);
-int sl_program_serial (
-    const sl_program *p); /* has an op that needs one thread */
+/* 1: has an op that needs one thread. */
+int sl_program_serial (const sl_program *p);
+/* 1: some op of the program made or reads the storage of t. */
+int sl_program_uses (const sl_program *p, const sl_tensor *t);
 size_t sl_program_nodes (const sl_program *p);
 /* One line a node: number, op, shapes. The caller frees with sl_free. */
 char *sl_program_text (const sl_program *p);
@@ -55,20 +59,26 @@ sl_replica *sl_replica_new (const sl_program *p, sl_error *e);
 void sl_replica_free (sl_replica *r);
 size_t sl_replica_bytes (const sl_replica *r);
 
+/* draw is copied (NULL: all zero); the observer sees this forward only. Replicas of
+** one program may run on different threads at once; each is one thread's at a time. */
 void sl_replica_forward (sl_replica *r, const sl_draw *draw, void *observer);
 /* After forward: gradients of seed * loss are ADDED to the gradients of wanted
-** storages; those of locals start from zero at each call. */
+** storages; those of locals start from zero at each call. Without a loss that depends
+** on something wanted there is nothing to do. */
 void sl_replica_backward (sl_replica *r, double seed);
 /* Set the gradients of wanted storages to zero. */
 void sl_replica_zero (sl_replica *r);
 /* This replica's value or gradient of a tensor that the program made or uses (a
-** view of it counts); data is NULL for a gradient that is not computed. */
+** view of it counts); data is NULL for a gradient that is not computed and for a
+** tensor that the program does not know. */
 sl_view sl_replica_value (const sl_replica *r, const sl_tensor *t);
 sl_view sl_replica_gradient (const sl_replica *r, const sl_tensor *t);
 
 /* Compare backward with four-point differences in f64 for 'samples' randomly chosen
 ** elements of the wanted storages (0: all). *worst receives the largest
-** |difference| / max (1, largest gradient). Program must be f64. */
+** |difference| / max (1, largest gradient), where each element counts with the best
+** of three step sizes, so that a kink near it is no error. Program must be f64. The
+** wanted values are changed while it runs and restored. */
 int sl_program_check (const sl_program *p, size_t samples, uint64_t seed,
                       double *worst, sl_error *e);
 #endif

@@ -39,6 +39,10 @@ const char *sl_dtype_name (sl_dtype dtype);
 int sl_dtype_parse (const char *name, sl_dtype *dtype, sl_error *e);
 size_t sl_dtype_size (sl_dtype dtype);
 
+/* *count = product of the sizes with 0 taken as 1 (so that strides fit too); -1 if
+** a size is negative or the elements are more than memory can hold. */
+int sl_shape_count (int ndim, const ptrdiff_t *dim, size_t *count);
+
 /* A new zero-filled row-major tensor, owned by the caller (refs 1). Fails on a
 ** negative size, more than SL_MAX_DIMS axes, an overflow or no memory. A size of 0
 ** is allowed. */
@@ -48,12 +52,17 @@ sl_tensor *sl_tensor_scalar (sl_dtype dtype, double value, sl_error *e);
 sl_tensor *sl_tensor_retain (sl_tensor *t);
 void sl_tensor_release (sl_tensor *t); /* NULL is allowed */
 
+/* A storage of its own, for those that hold memory but no shape (programs). */
+sl_storage *sl_storage_retain (sl_storage *s);
+void sl_storage_release (sl_storage *s); /* NULL is allowed */
+
 sl_view sl_tensor_view (const sl_tensor *t);
 size_t sl_view_count (const sl_view *v);   /* product of the sizes */
 int sl_view_contiguous (const sl_view *v); /* row-major without gaps */
 /* Row-major strides for v's shape; data is left alone. */
 void sl_view_pack (sl_view *v);
-/* "(128, 16, 16)" into text; returns text. */
+/* "(128, 16, 16)" into text (SL_SHAPE_TEXT chars always suffice); returns text. */
+enum { SL_SHAPE_TEXT = SL_MAX_DIMS * 22 + 4 };
 char *sl_shape_text (int ndim, const ptrdiff_t *dim, char *text, size_t size);
 
 /* Views: new tensors that share t's storage. Axes count from 0; a negative axis

@@ -1,0 +1,128 @@
+/* check.c - backward against differences of forward. */
+#include "base/memory.h"
+#include "program/record.h"
+#include <math.h>
+#include <stdint.h>
+
+/* One element of one wanted storage, in the memory that forward reads. */
+typedef struct place {
+  double *value;
+  double gradient;
+} place;
+
+typedef struct check {
+  const sl_program *program;
+  sl_replica *replica;
+  const double *loss;
+  sl_draw draw;
+} check;
+
+static double loss_at (check *c, double *x, double value) {
+  double before = *x;
+  *x = value;
+  sl_replica_forward (c->replica, &c->draw, NULL);
+  *x = before;
+  return *c->loss;
+}
+
+/* f'(x) = (8 (f(x+h) - f(x-h)) - (f(x+2h) - f(x-2h))) / 12h + O(h^4). A step over a
+** kink spoils one size of step, a wrong gradient all of them: the best counts. */
+static double difference (check *c, const place *p) {
+  double x = *p->value, best = INFINITY;
+  for (double h = 1e-3; h > 1e-6; h /= 10) {
+    double s = h * fmax (1, fabs (x));
+    double near = loss_at (c, p->value, x + s) - loss_at (c, p->value, x - s);
+    double far =
+        loss_at (c, p->value, x + 2 * s) - loss_at (c, p->value, x - 2 * s);
+    double d = fabs ((8 * near - far) / (12 * s) - p->gradient);
+    if (!(d >= best)) best = d; /* also a NaN */
+    if (best <= 1e-9 * fmax (1, fabs (p->gradient)) || isnan (best)) break;
+  }
+  return best;
+}
+
+/* A view of the whole storage of slot i. */
+static sl_tensor whole (const sl_slot *s) {
+  return (sl_tensor){ .refs = 1,
+                      .storage = s->storage,
+                      .ndim = 1,
+                      .dim = { (ptrdiff_t)s->storage->count },
+                      .stride = { 1 } };
+}
+
+/* Element number 'index' of all wanted storages laid end to end. */
+static place find (const check *c, size_t index) {
+  const sl_slot *s = c->program->slot;
+  sl_tensor t;
+  while (!s->wanted || index >= s->storage->count)
+    index -= s->wanted ? s->storage->count : 0, s++;
+  t = whole (s);
+  return (place){
+    .value = (double *)sl_replica_value (c->replica, &t).data + index,
+    .gradient = ((double *)sl_replica_gradient (c->replica, &t).data)[index]
+  };
+}
+
+/* f64 throughout, a loss, something wanted: *count elements of it. */
+static int suited (const sl_program *p, size_t *count, sl_error *e) {
+  *count = 0;
+  for (size_t i = 0; i < p->n_nodes; i++)
+    if (p->node[i].dtype != SL_F64)
+      return sl_fail (e, "check: %s is f32; differences need a program in f64",
+                      p->node[i].op->name);
+  for (size_t i = 0; i < p->n_slots; i++) {
+    if (!p->slot[i].wanted) continue;
+    if (p->slot[i].made)
+      return sl_fail (e, "check: only gradients of parameters and inputs can "
+                         "be checked, not of what an operation made");
+    *count += p->slot[i].storage->count;
+  }
+  if (!p->has_loss) return sl_fail (e, "check: the program has no loss");
+  if (*count == 0) return sl_fail (e, "check: no gradient is wanted");
+  return 0;
+}
+
+int sl_program_check (const sl_program *p, size_t samples, uint64_t seed,
+                      double *worst, sl_error *e) {
+  check c = { .program = p, .draw = { .seed = seed, .step = 1 } };
+  size_t count, n;
+  sl_tensor loss;
+  place *places;
+  double largest = 1, most = 0;
+
+  if (suited (p, &count, e) < 0) return -1;
+  n = samples == 0 || samples > count ? count : samples;
+  places = sl_alloc (n, sizeof *places);
+  if (places == NULL) return sl_fail (e, "check: out of memory");
+  c.replica = sl_replica_new (p, e);
+  if (c.replica == NULL) {
+    sl_free (places);
+    return -1;
+  }
+  loss = whole (&p->slot[p->loss.slot]);
+  c.loss =
+      (const double *)sl_replica_value (c.replica, &loss).data + p->loss.offset;
+  sl_replica_forward (c.replica, &c.draw, NULL);
+  sl_replica_backward (c.replica, 1);
+  for (size_t i = 0; i < n; i++) {
+    size_t index = i;
+    if (n < count) { /* one from each of n equal parts */
+      uint32_t word[4], counter[4] = { (uint32_t)i, (uint32_t)(i >> 32), 0, 0 };
+      sl_philox (seed, counter, word);
+      index = (size_t)((double)count / (double)n *
+                       ((double)i + sl_uniform53 (word[0], word[1])));
+      if (index >= count) index = count - 1;
+    }
+    places[i] = find (&c, index);
+    largest = fmax (largest, fabs (places[i].gradient));
+  }
+  for (size_t i = 0; i < n; i++) {
+    double d = difference (&c, &places[i]);
+    if (isnan (d) || isnan (places[i].gradient)) most = INFINITY;
+    if (d > most) most = d;
+  }
+  *worst = most / largest;
+  sl_replica_free (c.replica);
+  sl_free (places);
+  return 0;
+}
