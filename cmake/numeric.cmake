@@ -1,4 +1,6 @@
 # Numeric sources: compiled once per precision and instruction set (see
 # core/base/isa.h). Every other core/**/*.c is compiled once.
 set(SINKLAB_NUMERIC
+    core/ops/array_list.c
+    core/ops/layer_list.c
 )
