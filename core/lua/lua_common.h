@@ -10,6 +10,13 @@
 #include <lua.h>
 #include <lualib.h>
 
+/* Metatables. A tensor is a full userdata that holds an sl_tensor *; a program one
+** whose first field is an sl_program *. NULL there means closed. */
+#define SL_LUA_TENSOR "sinklab.tensor"
+#define SL_LUA_PROGRAM "sinklab.program"
+/* What core.quit raises: an int, the exit status. */
+#define SL_LUA_QUIT "sinklab.quit"
+
 /* The context of this Lua state. */
 sl_context *sl_lua_context (lua_State *L);
 
@@ -20,12 +27,16 @@ int sl_lua_nil (lua_State *L, const sl_error *e);
 
 /* Tensors. push takes over one reference (also when Lua runs out of memory). */
 void sl_lua_push_tensor (lua_State *L, sl_tensor *t);
+/* Pushes the metatable of tensors, which owns: it has __gc and __close already;
+** lua_tensor.c adds the rest. */
+void sl_lua_tensor_metatable (lua_State *L);
 sl_tensor *sl_lua_check_tensor (lua_State *L, int index);
 sl_tensor *sl_lua_opt_tensor (lua_State *L, int index); /* nil: NULL */
 sl_program *sl_lua_check_program (lua_State *L, int index);
 
-/* Fields of an options table at 'index' (an absolute index). Missing or nil gives the default; a wrong
-** type raises "WHAT.KEY: expected number, got string". */
+/* Fields of an options table at 'index' (an absolute index; nil or none there is an
+** empty table). Missing or nil gives the default; a wrong type raises "WHAT.KEY:
+** expected number, got string". Metamethods are not used. */
 double sl_lua_number (lua_State *L, int index, const char *what,
                       const char *key, double def);
 lua_Integer sl_lua_integer (lua_State *L, int index, const char *what,

@@ -1,0 +1,222 @@
+/* lua_common.c - arguments checked, errors blamed, tensors wrapped. */
+#include "lua/lua_common.h"
+#include "lua/session.h"
+#include <string.h>
+
+/* Told to the collector in portions, so that small tensors cost nothing. */
+enum { ACCOUNT_BYTES = 256 * 1024 };
+
+static sl_session *session_of (lua_State *L) {
+  return *(sl_session **)lua_getextraspace (L);
+}
+
+sl_context *sl_lua_context (lua_State *L) { return &session_of (L)->context; }
+
+/* Errors. */
+
+void sl_lua_push_where (lua_State *L) {
+  lua_Debug ar;
+  for (int level = 0; lua_getstack (L, level, &ar); level++) {
+    lua_getinfo (L, "Sl", &ar);
+    if (ar.currentline <= 0) continue;
+    if (strncmp (ar.source, SL_LIBRARY_CHUNK, strlen (SL_LIBRARY_CHUNK)) == 0)
+      continue;
+    lua_pushfstring (L, "%s:%d: ",
+                     *ar.source == '@' ? ar.source + 1 : ar.short_src,
+                     ar.currentline);
+    return;
+  }
+  lua_pushliteral (L, "");
+}
+
+int sl_lua_raise (lua_State *L, const sl_error *e) {
+  sl_lua_push_where (L);
+  lua_pushstring (L, e->text);
+  lua_concat (L, 2);
+  return lua_error (L);
+}
+
+int sl_lua_nil (lua_State *L, const sl_error *e) {
+  luaL_pushfail (L);
+  lua_pushstring (L, e->text);
+  return 2;
+}
+
+/* Tensors. */
+
+static int tensor_release (lua_State *L) {
+  sl_tensor **box = luaL_checkudata (L, 1, SL_LUA_TENSOR);
+  sl_tensor *t = *box;
+  *box = NULL;
+  sl_tensor_release (t);
+  return 0;
+}
+
+void sl_lua_tensor_metatable (lua_State *L) {
+  static const luaL_Reg owner[] = { { "__gc", tensor_release },
+                                    { "__close", tensor_release },
+                                    { NULL, NULL } };
+  if (luaL_newmetatable (L, SL_LUA_TENSOR)) luaL_setfuncs (L, owner, 0);
+}
+
+/* An empty box: valid before anything can fail. */
+static int tensor_box (lua_State *L) {
+  sl_tensor **box = lua_newuserdatauv (L, sizeof *box, 0);
+  *box = NULL;
+  sl_lua_tensor_metatable (L);
+  lua_setmetatable (L, -2);
+  return 1;
+}
+
+/* The collector sees a pointer where there are megabytes: tell it, so that
+** garbage tensors are freed in time. */
+static void account (lua_State *L, const sl_tensor *t) {
+  sl_session *s = session_of (L);
+  if (t->refs != 1 || t->storage->refs != 1) return; /* a view, or shared */
+  s->unaccounted += t->storage->count * sl_dtype_size (t->storage->dtype);
+  if (s->unaccounted < ACCOUNT_BYTES) return;
+  if (lua_gc (L, LUA_GCISRUNNING)) {
+    size_t kb = s->unaccounted / 1024;
+    lua_gc (L, LUA_GCSTEP, (int)(kb < 1 << 20 ? kb : 1 << 20));
+  }
+  s->unaccounted = 0;
+}
+
+void sl_lua_push_tensor (lua_State *L, sl_tensor *t) {
+  int status = LUA_ERRMEM;
+  if (lua_checkstack (L, 8)) {
+    lua_pushcfunction (L, tensor_box);
+    status = lua_pcall (L, 0, 1, 0);
+  }
+  if (status != LUA_OK) {
+    sl_tensor_release (t);
+    if (status == LUA_ERRMEM) luaL_error (L, "not enough memory");
+    lua_error (L);
+  }
+  *(sl_tensor **)lua_touserdata (L, -1) = t;
+  account (L, t);
+}
+
+sl_tensor *sl_lua_check_tensor (lua_State *L, int index) {
+  sl_tensor **box = luaL_checkudata (L, index, SL_LUA_TENSOR);
+  luaL_argcheck (L, *box, index, "this tensor has been closed");
+  return *box;
+}
+
+sl_tensor *sl_lua_opt_tensor (lua_State *L, int index) {
+  return lua_isnoneornil (L, index) ? NULL : sl_lua_check_tensor (L, index);
+}
+
+sl_program *sl_lua_check_program (lua_State *L, int index) {
+  sl_program **box = luaL_checkudata (L, index, SL_LUA_PROGRAM);
+  luaL_argcheck (L, *box, index, "this program has been closed");
+  return *box;
+}
+
+/* Options tables. */
+
+/* 0 without a table; raises for anything that is not one. */
+static int is_table (lua_State *L, int index, const char *what) {
+  sl_error e;
+  if (lua_isnoneornil (L, index)) return 0;
+  if (lua_istable (L, index)) return 1;
+  sl_fail (&e, "%s: expected a table of options, got %s", what,
+           luaL_typename (L, index));
+  return sl_lua_raise (L, &e);
+}
+
+/* The type of field 'key', whose value is pushed. Raw, so that the strict tables
+** of lab.options can be passed as they are. */
+static int push_field (lua_State *L, int index, const char *what,
+                       const char *key) {
+  if (!is_table (L, index, what)) {
+    lua_pushnil (L);
+    return LUA_TNIL;
+  }
+  lua_pushstring (L, key);
+  return lua_rawget (L, index);
+}
+
+static int wrong_type (lua_State *L, const char *what, const char *key,
+                       const char *expected) {
+  sl_error e;
+  sl_fail (&e, "%s.%s: expected %s, got %s", what, key, expected,
+           luaL_typename (L, -1));
+  return sl_lua_raise (L, &e);
+}
+
+double sl_lua_number (lua_State *L, int index, const char *what,
+                      const char *key, double def) {
+  int type = push_field (L, index, what, key);
+  double value = type == LUA_TNUMBER ? lua_tonumber (L, -1) : def;
+  if (type != LUA_TNUMBER && type != LUA_TNIL)
+    wrong_type (L, what, key, "number");
+  lua_pop (L, 1);
+  return value;
+}
+
+lua_Integer sl_lua_integer (lua_State *L, int index, const char *what,
+                            const char *key, lua_Integer def) {
+  int type = push_field (L, index, what, key), whole = 1;
+  lua_Integer value = def;
+  if (type == LUA_TNUMBER) {
+    value = lua_tointegerx (L, -1, &whole);
+    if (!whole) {
+      sl_error e;
+      sl_fail (&e, "%s.%s: expected a whole number, got %.17g", what, key,
+               lua_tonumber (L, -1));
+      sl_lua_raise (L, &e);
+    }
+  } else if (type != LUA_TNIL)
+    wrong_type (L, what, key, "a whole number");
+  lua_pop (L, 1);
+  return value;
+}
+
+int sl_lua_boolean (lua_State *L, int index, const char *what, const char *key,
+                    int def) {
+  int type = push_field (L, index, what, key);
+  int value = type == LUA_TBOOLEAN ? lua_toboolean (L, -1) : def;
+  if (type != LUA_TBOOLEAN && type != LUA_TNIL)
+    wrong_type (L, what, key, "boolean");
+  lua_pop (L, 1);
+  return value;
+}
+
+const char *sl_lua_string (lua_State *L, int index, const char *what,
+                           const char *key, const char *def) {
+  int type = push_field (L, index, what, key);
+  const char *value = type == LUA_TSTRING ? lua_tostring (L, -1) : def;
+  if (type != LUA_TSTRING && type != LUA_TNIL)
+    wrong_type (L, what, key, "string");
+  lua_pop (L, 1);
+  return value;
+}
+
+void sl_lua_known (lua_State *L, int index, const char *what,
+                   const char *const *keys) {
+  size_t n = 0;
+  sl_error e;
+  if (!is_table (L, index, what)) return;
+  while (keys[n]) n++;
+  lua_pushnil (L);
+  while (lua_next (L, index)) {
+    const char *key, *near;
+    size_t i = 0;
+    lua_pop (L, 1);
+    if (lua_type (L, -1) != LUA_TSTRING) {
+      sl_fail (&e, "%s: expected named options, got the key [%s]", what,
+               luaL_tolstring (L, -1, NULL));
+      sl_lua_raise (L, &e);
+    }
+    key = lua_tostring (L, -1);
+    while (i < n && strcmp (keys[i], key) != 0) i++;
+    if (i < n) continue;
+    near = sl_nearest (key, n, keys);
+    if (near)
+      sl_fail (&e, "%s: no option '%s' (did you mean '%s'?)", what, key, near);
+    else
+      sl_fail (&e, "%s: no option '%s'", what, key);
+    sl_lua_raise (L, &e);
+  }
+}

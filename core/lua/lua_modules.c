@@ -1,0 +1,22 @@
+/* lua_modules.c - everything that "sinklab.core" is made of. */
+#include "lua/lua_common.h"
+#include "lua/session.h"
+
+static const struct {
+  const char *name;
+  void (*open) (lua_State *L);
+} modules[] = {
+  { "system", sl_lua_open_system },
+};
+
+int sl_lua_open_core (lua_State *L) {
+  lua_newtable (L);
+  for (size_t i = 0; i < sizeof modules / sizeof *modules; i++) {
+    int top = lua_gettop (L);
+    modules[i].open (L);
+    if (lua_gettop (L) != top)
+      return luaL_error (L, "the opener of '%s' left %d values on the stack",
+                         modules[i].name, lua_gettop (L) - top);
+  }
+  return 1;
+}

@@ -1,0 +1,228 @@
+/* lua_system.c - what the Lua half needs of the machine: files, clock, terminal,
+** signals, and errors blamed on the right line. */
+#include "base/file.h"
+#include "base/interrupt.h"
+#include "base/isa.h"
+#include "base/memory.h"
+#include "lua/lua_common.h"
+#include "lua/session.h"
+#include <dirent.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#define FOLDER_HANDLE "sinklab.folder"
+
+/* raise (text): an error at the nearest line outside the library. */
+static int system_raise (lua_State *L) {
+  luaL_checkstring (L, 1);
+  lua_settop (L, 1);
+  sl_lua_push_where (L);
+  lua_insert (L, 1);
+  lua_concat (L, 2);
+  return lua_error (L);
+}
+
+/* where () -> "FILE:LINE: " of that line, or "". */
+static int system_where (lua_State *L) {
+  sl_lua_push_where (L);
+  return 1;
+}
+
+/* quit (status): end the script now, without a message. */
+static int system_quit (lua_State *L) {
+  int status = (int)luaL_checkinteger (L, 1);
+  int *box = lua_newuserdatauv (L, sizeof *box, 0);
+  *box = status;
+  luaL_newmetatable (L, SL_LUA_QUIT);
+  lua_setmetatable (L, -2);
+  return lua_error (L);
+}
+
+/* interrupted () -> the number of the signal that asked to stop, or nil. */
+static int system_interrupted (lua_State *L) {
+  if (sl_interrupted)
+    lua_pushinteger (L, sl_interrupted);
+  else
+    lua_pushnil (L);
+  return 1;
+}
+
+/* stop_if_interrupted (): raises "interrupted" if so. */
+static int system_stop_if_interrupted (lua_State *L) {
+  sl_error e;
+  if (!sl_interrupted) return 0;
+  sl_fail (&e, "interrupted");
+  return sl_lua_raise (L, &e);
+}
+
+/* nearest (word, names) -> the name worth suggesting for it, or nil. */
+static int system_nearest (lua_State *L) {
+  const char *word = luaL_checkstring (L, 1), **names;
+  lua_Integer n;
+  luaL_checktype (L, 2, LUA_TTABLE);
+  n = luaL_len (L, 2);
+  luaL_argcheck (L, n >= 0 && n < 100000, 2, "too many names");
+  names = lua_newuserdatauv (L, (size_t)(n + 1) * sizeof *names, 0);
+  for (lua_Integer i = 0; i < n; i++) {
+    luaL_argcheck (L, lua_rawgeti (L, 2, i + 1) == LUA_TSTRING, 2,
+                   "expected a list of strings");
+    names[i] = lua_tostring (L, -1); /* kept alive by the list */
+    lua_pop (L, 1);
+  }
+  lua_pushstring (L, sl_nearest (word, (size_t)n, names));
+  return 1;
+}
+
+/* clock () -> seconds on a clock that never jumps. */
+static int system_clock (lua_State *L) {
+  struct timespec now;
+  clock_gettime (CLOCK_MONOTONIC, &now);
+  lua_pushnumber (L, (double)now.tv_sec + 1e-9 * (double)now.tv_nsec);
+  return 1;
+}
+
+/* utc ([format]) -> the time of day; the default is "2026-01-31T12:00:00Z". */
+static int system_utc (lua_State *L) {
+  const char *format = luaL_optstring (L, 1, "%Y-%m-%dT%H:%M:%SZ");
+  time_t now = time (NULL);
+  struct tm parts;
+  char text[128];
+  gmtime_r (&now, &parts);
+  lua_pushlstring (L, text, strftime (text, sizeof text, format, &parts));
+  return 1;
+}
+
+/* terminal (stream) -> columns, rows of the terminal behind "stdin", "stdout" or
+** "stderr", or nil if it is none. */
+static int system_terminal (lua_State *L) {
+  static const char *const streams[] = { "stdin", "stdout", "stderr", NULL };
+  int fd = luaL_checkoption (L, 1, "stdout", streams);
+  struct winsize size;
+  if (!isatty (fd)) {
+    luaL_pushfail (L);
+    return 1;
+  }
+  if (ioctl (fd, TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
+    size.ws_col = 80, size.ws_row = 24;
+  lua_pushinteger (L, size.ws_col);
+  lua_pushinteger (L, size.ws_row);
+  return 2;
+}
+
+static int system_threads (lua_State *L) {
+  lua_pushinteger (L, sl_pool_workers (sl_lua_context (L)->pool));
+  return 1;
+}
+
+static int system_isa (lua_State *L) {
+  lua_pushstring (L, sl_isa_name (sl_isa_current ()));
+  return 1;
+}
+
+/* Files. true, or nil and a sentence. */
+
+static int outcome (lua_State *L, int status, const sl_error *e) {
+  if (status != 0) return sl_lua_nil (L, e);
+  lua_pushboolean (L, 1);
+  return 1;
+}
+
+static int system_file_write (lua_State *L) {
+  size_t n;
+  const char *path = luaL_checkstring (L, 1);
+  const char *data = luaL_checklstring (L, 2, &n);
+  sl_error e;
+  return outcome (L, sl_file_write (path, data, n, &e), &e);
+}
+
+static int system_make_folders (lua_State *L) {
+  sl_error e;
+  return outcome (L, sl_make_folders (luaL_checkstring (L, 1), &e), &e);
+}
+
+static int system_file_exists (lua_State *L) {
+  lua_pushboolean (L, sl_file_exists (luaL_checkstring (L, 1)));
+  return 1;
+}
+
+static int system_folder_exists (lua_State *L) {
+  lua_pushboolean (L, sl_folder_exists (luaL_checkstring (L, 1)));
+  return 1;
+}
+
+static int system_sha256 (lua_State *L) {
+  char digits[65];
+  sl_error e;
+  if (sl_file_sha256 (luaL_checkstring (L, 1), digits, &e) != 0)
+    return sl_lua_nil (L, &e);
+  lua_pushstring (L, digits);
+  return 1;
+}
+
+static int folder_close (lua_State *L) {
+  DIR **box = luaL_checkudata (L, 1, FOLDER_HANDLE);
+  if (*box) closedir (*box);
+  *box = NULL;
+  return 0;
+}
+
+/* folder (path) -> the names in it, without "." and "..", unsorted. */
+static int system_folder (lua_State *L) {
+  const char *path = luaL_checkstring (L, 1);
+  DIR **box = lua_newuserdatauv (L, sizeof *box, 0);
+  const struct dirent *entry;
+  *box = NULL;
+  if (luaL_newmetatable (L, FOLDER_HANDLE)) {
+    lua_pushcfunction (L, folder_close);
+    lua_setfield (L, -2, "__gc");
+  }
+  lua_setmetatable (L, -2);
+  lua_newtable (L);
+  *box = opendir (path);
+  if (!*box) {
+    sl_error e;
+    sl_fail (&e, "%s: %s", path, strerror (errno));
+    return sl_lua_nil (L, &e);
+  }
+  for (lua_Integer n = 0; (entry = readdir (*box));) {
+    if (strcmp (entry->d_name, ".") == 0 || strcmp (entry->d_name, "..") == 0)
+      continue;
+    lua_pushstring (L, entry->d_name);
+    lua_rawseti (L, -2, ++n);
+  }
+  closedir (*box);
+  *box = NULL;
+  return 1;
+}
+
+void sl_lua_open_system (lua_State *L) {
+  static const luaL_Reg functions[] = {
+    { "raise", system_raise },
+    { "where", system_where },
+    { "quit", system_quit },
+    { "interrupted", system_interrupted },
+    { "stop_if_interrupted", system_stop_if_interrupted },
+    { "nearest", system_nearest },
+    { "clock", system_clock },
+    { "utc", system_utc },
+    { "terminal", system_terminal },
+    { "threads", system_threads },
+    { "isa", system_isa },
+    { "file_write", system_file_write },
+    { "make_folders", system_make_folders },
+    { "file_exists", system_file_exists },
+    { "folder_exists", system_folder_exists },
+    { "sha256", system_sha256 },
+    { "folder", system_folder },
+    { NULL, NULL },
+  };
+  const sl_session *s = *(sl_session **)lua_getextraspace (L);
+  luaL_setfuncs (L, functions, 0);
+  lua_pushliteral (L, SINKLAB_VERSION);
+  lua_setfield (L, -2, "version");
+  lua_pushstring (L, s->scripts);
+  lua_setfield (L, -2, "scripts");
+}

@@ -1,0 +1,275 @@
+/* session.c - a Lua state with sinklab in it, and how code is run in it. */
+#include "lua/session.h"
+#include "base/file.h"
+#include "base/interrupt.h"
+#include "base/memory.h"
+#include "lua/lua_common.h"
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Instructions between a signal and the error it becomes. */
+enum { INTERRUPT_GRACE = 100000 };
+static const size_t LARGEST_SOURCE = 64u << 20;
+
+/* Source text. */
+
+static int load_text (lua_State *L, const char *path, const char *chunk,
+                      sl_error *e) {
+  size_t n, skip = 0;
+  char *text = sl_file_read (path, LARGEST_SOURCE, &n, e);
+  int status;
+  if (!text) return -1;
+  if (n >= 3 && memcmp (text, "\xEF\xBB\xBF", 3) == 0) skip = 3;
+  if (text[skip] == '#') /* "#!/usr/bin/env ...": the newline stays */
+    while (skip < n && text[skip] != '\n') skip++;
+  status = luaL_loadbufferx (L, text + skip, n - skip, chunk, "t");
+  sl_free (text);
+  if (status == LUA_OK) return 0;
+  sl_fail (e, "%s", lua_tostring (L, -1));
+  lua_pop (L, 1);
+  return -1;
+}
+
+int sl_session_load (sl_session *s, const char *path, const char *shown,
+                     sl_error *e) {
+  const char *chunk = lua_pushfstring (s->L, "@%s", shown);
+  if (load_text (s->L, path, chunk, e) != 0) {
+    lua_pop (s->L, 1);
+    return -1;
+  }
+  lua_remove (s->L, -2);
+  return 0;
+}
+
+/* "sinklab" and "sinklab.NAME" come from the scripts folder and from nowhere
+** else, so no file of a user can stand in for them by accident. */
+static int library_searcher (lua_State *L) {
+  const char *name = luaL_checkstring (L, 1);
+  const char *scripts = lua_tostring (L, lua_upvalueindex (1));
+  const char *file, *path, *chunk;
+  sl_error e;
+  if (strcmp (name, "sinklab") == 0)
+    file = "init";
+  else if (strncmp (name, "sinklab.", 8) == 0)
+    file = luaL_gsub (L, name + 8, ".", "/");
+  else
+    return 0;
+  path = lua_pushfstring (L, "%s/sinklab/%s.lua", scripts, file);
+  chunk = lua_pushfstring (L, SL_LIBRARY_CHUNK "%s.lua", file);
+  if (!sl_file_exists (path)) {
+    lua_pushfstring (L, "no file '%s'", path);
+    return 1;
+  }
+  if (load_text (L, path, chunk, &e) != 0)
+    return luaL_error (L, "error loading module '%s': %s", name, e.text);
+  lua_pushstring (L, path);
+  return 2;
+}
+
+/* package.searchers: preload, the library, then Lua's own. */
+static void add_searcher (lua_State *L, const char *scripts) {
+  lua_getglobal (L, "package");
+  lua_getfield (L, -1, "searchers");
+  for (lua_Integer i = luaL_len (L, -1); i >= 2; i--) {
+    lua_rawgeti (L, -1, i);
+    lua_rawseti (L, -2, i + 1);
+  }
+  lua_pushstring (L, scripts);
+  lua_pushcclosure (L, library_searcher, 1);
+  lua_rawseti (L, -2, 2);
+  lua_pop (L, 2);
+}
+
+/* package[field] = the patterns with every folder in place of '%'. */
+static void set_path (lua_State *L, const char *field, const char *patterns,
+                      const char *folder) {
+  const char *rest = getenv ("SINKLAB_PATH");
+  lua_getglobal (L, "package");
+  luaL_gsub (L, patterns, "%", folder);
+  for (; rest && *rest; rest += strspn (rest, ":")) {
+    size_t n = strcspn (rest, ":");
+    lua_pushlstring (L, rest, n);
+    luaL_gsub (L, patterns, "%", lua_tostring (L, -1));
+    lua_remove (L, -2);
+    lua_pushliteral (L, ";");
+    lua_insert (L, -2);
+    lua_concat (L, 3);
+    rest += n;
+  }
+  lua_setfield (L, -2, field);
+  lua_pop (L, 1);
+}
+
+void sl_session_path (sl_session *s, const char *folder) {
+  set_path (s->L, "path", "%/?.lua;%/?/init.lua", folder);
+  set_path (s->L, "cpath", "%/?.so", folder);
+}
+
+/* Open and close. */
+
+/* Arguments: session. Runs protected, since all of it may run out of memory. */
+static int open_state (lua_State *L) {
+  sl_session *s = lua_touserdata (L, 1);
+  luaL_openlibs (L);
+  luaL_requiref (L, "sinklab.core", sl_lua_open_core, 0);
+  add_searcher (L, s->scripts);
+  sl_session_path (s, ".");
+  return 0;
+}
+
+int sl_session_open (sl_session *s, int threads, sl_error *e) {
+  memset (s, 0, sizeof *s);
+  if (sl_data_folder (s->scripts, sizeof s->scripts, e) != 0) return -1;
+  if (sl_context_init (&s->context, threads, e) != 0) return -1;
+  s->L = luaL_newstate ();
+  if (!s->L) return sl_fail (e, "not enough memory to start Lua");
+  *(sl_session **)lua_getextraspace (s->L) = s;
+  lua_pushcfunction (s->L, open_state);
+  lua_pushlightuserdata (s->L, s);
+  if (lua_pcall (s->L, 1, 0, 0) != LUA_OK)
+    return sl_fail (e, "%s", lua_tostring (s->L, -1));
+  return 0;
+}
+
+void sl_session_close (sl_session *s) {
+  if (s->L) {
+    signal (SIGINT, SIG_DFL);
+    signal (SIGTERM, SIG_DFL);
+    lua_close (s->L);
+  }
+  s->L = NULL;
+  sl_context_free (&s->context);
+}
+
+/* Calls and their errors. */
+
+/* "FILE:LINE: what" of the library is of no use to the writer of a script: where
+** the script called the library is. An error that the library did not mean to
+** raise keeps its own place as well. */
+static void blame_script (lua_State *L) {
+  const char *text = lua_tostring (L, 1);
+  lua_Debug ar;
+  for (int level = 0; lua_getstack (L, level, &ar); level++) {
+    const char *place, *what;
+    size_t n;
+    lua_getinfo (L, "Sl", &ar);
+    if (ar.currentline <= 0) continue;
+    if (strncmp (ar.source, SL_LIBRARY_CHUNK, strlen (SL_LIBRARY_CHUNK)) != 0)
+      continue;
+    place = lua_pushfstring (L, "%s:%d: ", ar.short_src, ar.currentline);
+    n = strlen (place);
+    if (strncmp (text, place, n) != 0) continue;
+    what = strncmp (text + n, "attempt to ", 11) == 0 ? text : text + n;
+    sl_lua_push_where (L);
+    lua_pushstring (L, what);
+    lua_concat (L, 2);
+    lua_replace (L, 1);
+    return;
+  }
+}
+
+static int message (lua_State *L) {
+  const sl_session *s = *(sl_session **)lua_getextraspace (L);
+  lua_settop (L, 1);
+  if (luaL_testudata (L, 1, SL_LUA_QUIT)) return 1;
+  if (lua_type (L, 1) != LUA_TSTRING) {
+    if (luaL_callmeta (L, 1, "__tostring") && lua_isstring (L, -1))
+      lua_replace (L, 1);
+    else {
+      lua_pushfstring (L, "the error raised is a %s, not a text",
+                       luaL_typename (L, 1));
+      lua_replace (L, 1);
+    }
+  }
+  blame_script (L);
+  lua_settop (L, 1);
+  if (s->traceback) luaL_traceback (L, L, lua_tostring (L, 1), 1);
+  return 1;
+}
+
+int sl_session_call (sl_session *s, int n_args, int n_results) {
+  int base = lua_gettop (s->L) - n_args, status;
+  lua_pushcfunction (s->L, message);
+  lua_insert (s->L, base);
+  status = lua_pcall (s->L, n_args, n_results, base);
+  lua_remove (s->L, base);
+  return status;
+}
+
+int sl_session_quits (sl_session *s, int index, int *status) {
+  const int *value = luaL_testudata (s->L, index, SL_LUA_QUIT);
+  if (value) *status = *value;
+  return value != NULL;
+}
+
+/* Globals that were never declared. */
+
+static const char *nearest_global (lua_State *L, const char *name) {
+  const char *names[256], *near;
+  size_t n = 0;
+  lua_pushnil (L);
+  while (lua_next (L, 1)) {
+    lua_pop (L, 1);
+    if (lua_type (L, -1) == LUA_TSTRING && n < sizeof names / sizeof *names)
+      names[n++] = lua_tostring (L, -1);
+  }
+  near = sl_nearest (name, n, names);
+  return near;
+}
+
+static int undeclared_read (lua_State *L) {
+  const char *name = luaL_tolstring (L, 2, NULL);
+  const char *near = nearest_global (L, name);
+  if (near)
+    return luaL_error (L, "undeclared global '%s' (did you mean '%s'?)", name,
+                       near);
+  return luaL_error (L, "undeclared global '%s'", name);
+}
+
+static int undeclared_write (lua_State *L) {
+  return luaL_error (L, "assignment to undeclared global '%s' (make it local)",
+                     luaL_tolstring (L, 2, NULL));
+}
+
+void sl_session_strict (sl_session *s) {
+  static const luaL_Reg strict[] = { { "__index", undeclared_read },
+                                     { "__newindex", undeclared_write },
+                                     { NULL, NULL } };
+  lua_pushglobaltable (s->L);
+  luaL_newlib (s->L, strict);
+  lua_setmetatable (s->L, -2);
+  lua_pop (s->L, 1);
+}
+
+/* Signals. The handler that base installed sets the flag; ours calls it, then
+** asks Lua to stop. lua_sethook is made to be called from a signal handler. */
+
+static lua_State *volatile watched;
+static struct sigaction base_action[2]; /* SIGINT, SIGTERM */
+
+static void interrupt_hook (lua_State *L, lua_Debug *ar) {
+  (void)ar;
+  lua_sethook (L, NULL, 0, 0);
+  luaL_error (L, "interrupted");
+}
+
+static void on_signal (int number) {
+  lua_State *L = watched;
+  base_action[number == SIGTERM].sa_handler (number);
+  if (L) lua_sethook (L, interrupt_hook, LUA_MASKCOUNT, INTERRUPT_GRACE);
+}
+
+void sl_session_watch (sl_session *s) {
+  struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
+  sl_interrupt_install ();
+  sigemptyset (&action.sa_mask);
+  watched = s->L;
+  sigaction (SIGINT, &action, &base_action[0]);
+  sigaction (SIGTERM, &action, &base_action[1]);
+}
+
+void sl_session_calm (sl_session *s) {
+  lua_sethook (s->L, NULL, 0, 0);
+  sl_interrupted = 0;
+}

@@ -1,0 +1,60 @@
+/* session.h - a Lua state with sinklab in it, and how code is run in it. */
+#ifndef SL_SESSION_H
+#define SL_SESSION_H
+#include "program/program.h"
+#include <lua.h>
+
+enum { SL_PATH = 1024 };
+
+/* Everything that one process running Lua has; the state's extra space points
+** here. */
+typedef struct sl_session {
+  lua_State *L;
+  sl_context context;
+  size_t unaccounted; /* bytes of tensors that the collector was not told of */
+  int traceback;      /* 1: errors end with a Lua traceback */
+  char scripts[SL_PATH]; /* holds sinklab/ and experiments/ */
+} sl_session;
+
+/* Chunks of the library are named "@<sinklab>/FILE.lua", so that errors can be
+** blamed on the nearest line that is not the library's. */
+#define SL_LIBRARY_CHUNK "@<sinklab>/"
+
+/* A state with the standard libraries, "sinklab.core" and "sinklab" ready to be
+** required. 'threads' as in sl_pool_new. -1 and a sentence on failure; close is
+** allowed after a failure too. */
+int sl_session_open (sl_session *s, int threads, sl_error *e);
+void sl_session_close (sl_session *s);
+
+/* Modules are looked for in 'folder', then in the folders of SINKLAB_PATH (':'
+** between them), and nowhere else. */
+void sl_session_path (sl_session *s, const char *folder);
+
+/* From now on reading or assigning an undeclared global raises. */
+void sl_session_strict (sl_session *s);
+
+/* Call the function below n_args arguments. LUA_OK with n_results on the stack, or
+** an error code with its message (a string, or the object that core.quit raised)
+** on the top. */
+int sl_session_call (sl_session *s, int n_args, int n_results);
+
+/* Load a script file as text under the name 'shown'; -1 and a sentence. */
+int sl_session_load (sl_session *s, const char *path, const char *shown,
+                     sl_error *e);
+
+/* SIGINT and SIGTERM set sl_interrupted and, some thousand instructions later,
+** raise in the Lua code that is still running: the grace lets a library function
+** whose C loop was stopped put its results in order first. */
+void sl_session_watch (sl_session *s);
+/* Forget an interrupt that has been reported. */
+void sl_session_calm (sl_session *s);
+
+/* Opens "sinklab.core": the C half of the library, as one table. */
+int sl_lua_open_core (lua_State *L);
+
+/* core.quit (status) raised this: 1, and the status. */
+int sl_session_quits (sl_session *s, int index, int *status);
+
+/* "FILE:LINE: " of the nearest active function outside the library, or "". */
+void sl_lua_push_where (lua_State *L);
+#endif
