@@ -16,8 +16,8 @@ enum { MAX_THREADS = 1024 };
 /* The options that the host takes for every command that runs Lua. */
 typedef struct arguments {
   int threads, quiet, traceback, help;
-  const char *out;    /* NULL: runs/<script>-<time> */
-  int n_words, n;  /* arguments without dashes; the other ones: */
+  const char *out;       /* NULL: runs/<script>-<time> */
+  int n_words, n;        /* arguments without dashes; the other ones: */
   char *word[2], **rest; /* --key=VALUE, for the script */
 } arguments;
 
@@ -42,8 +42,7 @@ static int parse_threads (const char *text, int *threads, sl_error *e) {
 
 /* Takes the host's options and at most 'words' words out of argv; what is left is
 ** the script's. */
-static int parse (arguments *a, int words, int argc, char **argv,
-                  sl_error *e) {
+static int parse (arguments *a, int words, int argc, char **argv, sl_error *e) {
   memset (a, 0, sizeof *a);
   a->rest = argv;
   for (int i = 0; i < argc; i++) {
@@ -86,8 +85,6 @@ static int set_host (lua_State *L) {
   luaL_getsubtable (L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
   lua_getfield (L, -1, "sinklab.core");
   lua_newtable (L);
-  lua_pushboolean (L, a->quiet);
-  lua_setfield (L, -2, "quiet");
   lua_pushboolean (L, a->help);
   lua_setfield (L, -2, "help");
   lua_pushstring (L, a->out);
@@ -139,6 +136,7 @@ static int start (sl_session *s, arguments *a) {
   if (sl_isa_choose (&isa, &e) != 0 || sl_session_open (s, a->threads, &e) != 0)
     return complain (e.text);
   s->traceback = a->traceback;
+  s->quiet = a->quiet;
   lua_pushcfunction (s->L, set_host);
   lua_pushlightuserdata (s->L, a);
   if (sl_session_call (s, 1, 0) != LUA_OK)
@@ -179,17 +177,14 @@ static int find_script (const sl_session *s, const char *name, char *path,
   static const struct {
     int in_scripts;
     const char *prefix, *suffix;
-  } places[] = { { 0, "", "" },
-                 { 0, "", ".lua" },
-                 { 1, "", "" },
-                 { 1, "", ".lua" },
-                 { 1, "experiments/", "" },
-                 { 1, "experiments/", ".lua" } };
+  } places[] = {
+    { 0, "", "" },     { 0, "", ".lua" },         { 1, "", "" },
+    { 1, "", ".lua" }, { 1, "experiments/", "" }, { 1, "experiments/", ".lua" }
+  };
   for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
     const char *folder = places[i].in_scripts ? s->scripts : "";
-    int n = snprintf (path, SL_PATH, "%s%s%s%s%s", folder,
-                      *folder ? "/" : "", places[i].prefix, name,
-                      places[i].suffix);
+    int n = snprintf (path, SL_PATH, "%s%s%s%s%s", folder, *folder ? "/" : "",
+                      places[i].prefix, name, places[i].suffix);
     if (n >= SL_PATH || !sl_file_exists (path) || sl_folder_exists (path))
       continue;
     *shown = path + (*folder ? strlen (folder) + 1 : 0);
@@ -273,7 +268,8 @@ static int run_body (sl_session *s, arguments *a) {
 }
 
 static int list_body (sl_session *s, arguments *a) {
-  return no_options (a) ? ERROR : conclude (s, call_library (s, "list", 0, NULL));
+  return no_options (a) ? ERROR
+                        : conclude (s, call_library (s, "list", 0, NULL));
 }
 
 static int plugin_body (sl_session *s, arguments *a) {

@@ -10,7 +10,9 @@ static sl_session *session_of (lua_State *L) {
   return *(sl_session **)lua_getextraspace (L);
 }
 
-sl_context *sl_lua_context (lua_State *L) { return &session_of (L)->context; }
+sl_context *sl_lua_context (lua_State *L) {
+  return &session_of (L)->context;
+}
 
 /* Errors. */
 
@@ -21,9 +23,9 @@ void sl_lua_push_where (lua_State *L) {
     if (ar.currentline <= 0) continue;
     if (strncmp (ar.source, SL_LIBRARY_CHUNK, strlen (SL_LIBRARY_CHUNK)) == 0)
       continue;
-    lua_pushfstring (L, "%s:%d: ",
-                     *ar.source == '@' ? ar.source + 1 : ar.short_src,
-                     ar.currentline);
+    lua_pushfstring (
+        L, "%s:%d: ", *ar.source == '@' ? ar.source + 1 : ar.short_src,
+        ar.currentline);
     return;
   }
   lua_pushliteral (L, "");

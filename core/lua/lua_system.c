@@ -58,6 +58,13 @@ static int system_stop_if_interrupted (lua_State *L) {
   return sl_lua_raise (L, &e);
 }
 
+/* pending_interrupt (): a library function that was stopped has more to say: the
+** error comes only after another grace (see sl_session_watch). */
+static int system_pending_interrupt (lua_State *L) {
+  if (sl_interrupted) sl_session_grace (L);
+  return 0;
+}
+
 /* nearest (word, names) -> the name worth suggesting for it, or nil. */
 static int system_nearest (lua_State *L) {
   const char *word = luaL_checkstring (L, 1), **names;
@@ -95,21 +102,31 @@ static int system_utc (lua_State *L) {
   return 1;
 }
 
-/* terminal (stream) -> columns, rows of the terminal behind "stdin", "stdout" or
-** "stderr", or nil if it is none. */
-static int system_terminal (lua_State *L) {
+static int stream_argument (lua_State *L) {
   static const char *const streams[] = { "stdin", "stdout", "stderr", NULL };
-  int fd = luaL_checkoption (L, 1, "stdout", streams);
+  return luaL_checkoption (L, 1, "stdout", streams); /* its descriptor */
+}
+
+/* is_terminal ([stream]): "stdin", "stdout" (default) or "stderr". */
+static int system_is_terminal (lua_State *L) {
+  lua_pushboolean (L, isatty (stream_argument (L)));
+  return 1;
+}
+
+/* columns ([stream]) -> width of the terminal behind it, or nil. */
+static int system_columns (lua_State *L) {
   struct winsize size;
-  if (!isatty (fd)) {
+  if (ioctl (stream_argument (L), TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+    lua_pushinteger (L, size.ws_col);
+  else
     luaL_pushfail (L);
-    return 1;
-  }
-  if (ioctl (fd, TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
-    size.ws_col = 80, size.ws_row = 24;
-  lua_pushinteger (L, size.ws_col);
-  lua_pushinteger (L, size.ws_row);
-  return 2;
+  return 1;
+}
+
+/* quiet () -> true after --quiet. */
+static int system_quiet (lua_State *L) {
+  lua_pushboolean (L, (*(sl_session **)lua_getextraspace (L))->quiet);
+  return 1;
 }
 
 static int system_threads (lua_State *L) {
@@ -208,7 +225,10 @@ void sl_lua_open_system (lua_State *L) {
     { "nearest", system_nearest },
     { "clock", system_clock },
     { "utc", system_utc },
-    { "terminal", system_terminal },
+    { "is_terminal", system_is_terminal },
+    { "columns", system_columns },
+    { "pending_interrupt", system_pending_interrupt },
+    { "quiet", system_quiet },
     { "threads", system_threads },
     { "isa", system_isa },
     { "file_write", system_file_write },

@@ -254,10 +254,14 @@ static void interrupt_hook (lua_State *L, lua_Debug *ar) {
   luaL_error (L, "interrupted");
 }
 
+void sl_session_grace (lua_State *L) {
+  lua_sethook (L, interrupt_hook, LUA_MASKCOUNT, INTERRUPT_GRACE);
+}
+
 static void on_signal (int number) {
   lua_State *L = watched;
   base_action[number == SIGTERM].sa_handler (number);
-  if (L) lua_sethook (L, interrupt_hook, LUA_MASKCOUNT, INTERRUPT_GRACE);
+  if (L) sl_session_grace (L);
 }
 
 void sl_session_watch (sl_session *s) {

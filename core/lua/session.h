@@ -13,6 +13,7 @@ typedef struct sl_session {
   sl_context context;
   size_t unaccounted; /* bytes of tensors that the collector was not told of */
   int traceback;      /* 1: errors end with a Lua traceback */
+  int quiet;          /* 1: errors and failed claims only */
   char scripts[SL_PATH]; /* holds sinklab/ and experiments/ */
 } sl_session;
 
@@ -46,6 +47,8 @@ int sl_session_load (sl_session *s, const char *path, const char *shown,
 ** raise in the Lua code that is still running: the grace lets a library function
 ** whose C loop was stopped put its results in order first. */
 void sl_session_watch (sl_session *s);
+/* Start the grace anew. */
+void sl_session_grace (lua_State *L);
 /* Forget an interrupt that has been reported. */
 void sl_session_calm (sl_session *s);
 

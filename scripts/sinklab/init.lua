@@ -1,0 +1,78 @@
+--- init.lua - the table that `require "sinklab"` gives: every part, loaded when used.
+local core = require "sinklab.core"
+
+-- name -> module and, where a module has several parts, which one.
+local parts = {
+  options = { "sinklab.options" },
+  run = { "sinklab.run" },
+  task = { "sinklab.task" },
+  model = { "sinklab.model" },
+  init = { "sinklab.init_values" },
+  train = { "sinklab.train" },
+  optim = { "sinklab.optim", "optim" },
+  schedule = { "sinklab.optim", "schedule" },
+  sinks = { "sinklab.sinks" },
+  plot = { "sinklab.plot" },
+  witness = { "sinklab.witness" },
+  text = { "sinklab.text" },
+  json = { "sinklab.json" },
+}
+
+-- What the library keeps to itself; the rest of the core (tensors, operations,
+-- mechanisms, files of arrays) is lab's too.
+local private = {}
+for name in ([[
+  columns file_exists file_write folder folder_exists host interrupted is_terminal
+  json_decode json_encode make_folders measure_sinks nearest pending_interrupt quiet
+  quit raise scripts stop_if_interrupted trainer where
+]]):gmatch "%S+" do
+  private[name] = true
+end
+
+local function names()
+  local list = {}
+  for name in pairs(parts) do list[#list + 1] = name end
+  for name in pairs(core) do
+    if not private[name] and not parts[name] then list[#list + 1] = name end
+  end
+  table.sort(list)
+  return list
+end
+
+local Lab = { __name = "sinklab" }
+
+function Lab.__index(lab, name)
+  local part, value = parts[name], nil
+  if part then
+    value = require(part[1])
+    if part[2] then value = value[part[2]] end
+  elseif not private[name] then
+    value = core[name]
+  end
+  if value == nil then
+    local near = core.nearest(tostring(name), names())
+    core.raise(("lab.%s: no such name%s"):format(tostring(name),
+      near and (" (did you mean lab.%s?)"):format(near) or ""))
+  end
+  rawset(lab, name, value)
+  return value
+end
+
+function Lab.__newindex(_, name)
+  core.raise(("lab.%s: the library's table takes no new names"):format(
+    tostring(name)))
+end
+
+function Lab.__pairs(lab)
+  local list, i = names(), 0
+  return function()
+    i = i + 1
+    if list[i] then return list[i], lab[list[i]] end
+  end
+end
+
+function Lab.__tostring()
+  return "sinklab " .. core.version .. ": " .. table.concat(names(), " ")
+end
+
+return setmetatable({}, Lab)
