@@ -25,7 +25,7 @@ int sl_apply (sl_context *c, const sl_op *op, const void *attr, int n_in,
               sl_tensor *const *in, sl_tensor **out, sl_error *e);
 /* The same for an op by name with one output and at least one input, whose
 ** precision decides; NULL on failure. */
-sl_tensor *sl_call (sl_context *c, const char *op, const void *attr, int n_in,
+sl_tensor *sl_apply_named (sl_context *c, const char *op, const void *attr, int n_in,
                     sl_tensor *const *in, sl_error *e);
 
 /* Recording. begin .. sl_apply .. end; one at a time per context. Tensors that
