@@ -2,5 +2,12 @@
 # core/base/isa.h). Every other core/**/*.c is compiled once.
 set(SINKLAB_NUMERIC
     core/ops/array_list.c
+    core/ops/compare.c
+    core/ops/concat.c
+    core/ops/cumsum.c
+    core/ops/elementwise.c
+    core/ops/index.c
     core/ops/layer_list.c
+    core/ops/map.c
+    core/ops/reduce.c
 )

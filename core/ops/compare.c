@@ -1,0 +1,33 @@
+/* compare.c - eq ne lt le gt ge: 1 where it holds, 0 where not; broadcasting.
+**
+** As IEEE 754 has it, a comparison with NaN is 0, except ne, which is 1. */
+#include "ops/map.h"
+
+static int infer (sl_infer *q, sl_error *e) {
+  q->n_out = 1;
+  return sl_broadcast_shape (&q->in[0], &q->in[1], &q->out[0], e);
+}
+
+#define COMPARE(name_, operator)                                         \
+  static void name_##_loop (ptrdiff_t n, const real *const *x,           \
+                            real *restrict y) {                          \
+    const real *restrict a = x[0], *restrict b = x[1];                   \
+    for (ptrdiff_t i = 0; i < n; i++) y[i] = a[i] operator b[i] ? 1 : 0; \
+  }                                                                      \
+  static void name_##_forward (const sl_run *r) {                        \
+    const sl_view *const x[SL_MAP_IN] = { &r->in[0], &r->in[1] };        \
+    SL (sl_map) (name_##_loop, 2, x, &r->out[0]);                        \
+  }                                                                      \
+  const sl_op SL (sl_op_##name_) = { .name = #name_,                     \
+                                     .min_in = 2,                        \
+                                     .max_in = 2,                        \
+                                     .flags = SL_OP_NO_GRADIENT,         \
+                                     .infer = infer,                     \
+                                     .forward = name_##_forward };
+
+COMPARE (eq, ==)
+COMPARE (ne, !=)
+COMPARE (lt, <)
+COMPARE (le, <=)
+COMPARE (gt, >)
+COMPARE (ge, >=)

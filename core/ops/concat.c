@@ -1,0 +1,83 @@
+/* concat.c - 1 to 8 tensors one behind the other along an axis. */
+#include "ops/map.h"
+#include "ops/ops.h"
+
+static int axis_of (const sl_run *r) {
+  const sl_axis_attr *attr = r->attr;
+  return attr->axis < 0 ? attr->axis + r->in[0].ndim : attr->axis;
+}
+
+static int infer (sl_infer *q, sl_error *e) {
+  const sl_axis_attr *attr = q->attr;
+  const int ndim = q->in[0].ndim;
+  const int axis = attr->axis < 0 ? attr->axis + ndim : attr->axis;
+  char first[128], other[128];
+  if (axis < 0 || axis >= ndim)
+    return sl_fail (e, "axis %d of a tensor with %d axes", attr->axis, ndim);
+  q->n_out = 1;
+  q->out[0] = q->in[0];
+  for (int k = 1; k < q->n_in; k++) {
+    int fits = q->in[k].ndim == ndim;
+    for (int i = 0; i < ndim && fits; i++)
+      fits = i == axis || q->in[k].dim[i] == q->in[0].dim[i];
+    if (!fits)
+      return sl_fail (
+          e, "input %d has shape %s, which differs from %s beyond axis %d",
+          k + 1,
+          sl_shape_text (q->in[k].ndim, q->in[k].dim, other, sizeof other),
+          sl_shape_text (ndim, q->in[0].dim, first, sizeof first), axis);
+    if (q->in[k].dim[axis] > PTRDIFF_MAX - q->out[0].dim[axis])
+      return sl_fail (e, "the joined axis is longer than a size can say");
+    q->out[0].dim[axis] += q->in[k].dim[axis];
+  }
+  return 0;
+}
+
+/* The part of the gradient that belongs to input k. */
+static sl_view part (const sl_run *r, int k) {
+  const int axis = axis_of (r);
+  sl_view out = r->dout[0];
+  out.dim[axis] = r->in[k].dim[axis];
+  for (int i = 0; i < k && out.data; i++)
+    out.data = (real *)out.data + r->in[i].dim[axis] * out.stride[axis];
+  return out;
+}
+
+/* The result is, for each position before the axis, one run of every input. */
+static void forward (const sl_run *r) {
+  const int axis = axis_of (r);
+  ptrdiff_t outer = 1, inner = 1, start = 0;
+  for (int i = 0; i < axis; i++) outer *= r->out[0].dim[i];
+  for (int i = axis + 1; i < r->out[0].ndim; i++) inner *= r->out[0].dim[i];
+  for (int k = 0; k < r->n_in; k++) {
+    const ptrdiff_t run = r->in[k].dim[axis] * inner;
+    real buffer[SL_BLOCK];
+    sl_cursor from;
+    sl_cursor_start (&from, &r->in[k]);
+    for (ptrdiff_t o = 0; o < outer; o++) {
+      real *to =
+          (real *)r->out[0].data + start + o * r->out[0].dim[axis] * inner;
+      for (ptrdiff_t i = 0, n; i < run; i += n) {
+        n = run - i < SL_BLOCK ? run - i : SL_BLOCK;
+        memcpy (to + i, sl_cursor_read (&from, n, buffer),
+                (size_t)n * sizeof *to);
+      }
+    }
+    start += run;
+  }
+}
+
+static void backward (const sl_run *r) {
+  for (int k = 0; k < r->n_in; k++) {
+    const sl_view g = part (r, k), *from = &g;
+    if (g.data) SL (sl_fold) (NULL, 1, &from, &r->din[k], &r->in[k]);
+  }
+}
+
+const sl_op SL (sl_op_concat) = { .name = "concat",
+                                  .min_in = 1,
+                                  .max_in = SL_MAX_IN,
+                                  .attr_size = sizeof (sl_axis_attr),
+                                  .infer = infer,
+                                  .forward = forward,
+                                  .backward = backward };

@@ -1,0 +1,63 @@
+/* cumsum.c - running sums along an axis, in double. */
+#include "ops/ops.h"
+#include "ops/walk.h"
+
+static int axis_of (const sl_run *r) {
+  const sl_axis_attr *attr = r->attr;
+  return attr->axis < 0 ? attr->axis + r->in[0].ndim : attr->axis;
+}
+
+static int infer (sl_infer *q, sl_error *e) {
+  const sl_axis_attr *attr = q->attr;
+  const int ndim = q->in[0].ndim;
+  if (attr->axis < -ndim || attr->axis >= ndim)
+    return sl_fail (e, "axis %d of a tensor with %d axes", attr->axis, ndim);
+  q->n_out = 1;
+  q->out[0] = q->in[0];
+  return 0;
+}
+
+/* y[t] = x[0] + ... + x[t] */
+static void forward (const sl_run *r) {
+  const int axis = axis_of (r);
+  const ptrdiff_t n = r->in[0].dim[axis];
+  const ptrdiff_t sx = r->in[0].stride[axis], sy = r->out[0].stride[axis];
+  const sl_view x = sl_without (&r->in[0], axis);
+  const sl_view y = sl_without (&r->out[0], axis);
+  sl_walk w;
+  for (sl_walk_start (&w, 2, (const sl_view *[]){ &x, &y }); w.left > 0;
+       sl_walk_next (&w)) {
+    double total = 0;
+    for (ptrdiff_t t = 0; t < n; t++) {
+      total += (double)w.at[0][t * sx];
+      w.at[1][t * sy] = (real)total;
+    }
+  }
+}
+
+/* y[t] = x[0] + ... + x[t], so dx[t] += dy[t] + ... + dy[n-1] */
+static void backward (const sl_run *r) {
+  const int axis = axis_of (r);
+  const ptrdiff_t n = r->in[0].dim[axis];
+  const ptrdiff_t sx = r->din[0].stride[axis], sy = r->dout[0].stride[axis];
+  if (!r->din[0].data || !r->dout[0].data) return;
+  const sl_view dx = sl_without (&r->din[0], axis);
+  const sl_view dy = sl_without (&r->dout[0], axis);
+  sl_walk w;
+  for (sl_walk_start (&w, 2, (const sl_view *[]){ &dx, &dy }); w.left > 0;
+       sl_walk_next (&w)) {
+    double total = 0;
+    for (ptrdiff_t t = n - 1; t >= 0; t--) {
+      total += (double)w.at[1][t * sy];
+      w.at[0][t * sx] += (real)total;
+    }
+  }
+}
+
+const sl_op SL (sl_op_cumsum) = { .name = "cumsum",
+                                  .min_in = 1,
+                                  .max_in = 1,
+                                  .attr_size = sizeof (sl_axis_attr),
+                                  .infer = infer,
+                                  .forward = forward,
+                                  .backward = backward };

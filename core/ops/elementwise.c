@@ -1,0 +1,166 @@
+/* elementwise.c - arithmetic and functions of one element, broadcasting.
+**
+** Conventions where mathematics has none: relu' (0) = 0 and abs' (0) = 0; a tie of
+** maximum or minimum gives half of the gradient to each side; NaN passes through
+** all of them. pow: the gradient to the exponent is 0 where the base is <= 0 (log of
+** the base does not exist there), the gradient to the base is 0 where the exponent
+** is 0. log (0), sqrt' (0), x / 0 are as IEEE 754 has them. where sends nothing to
+** its condition, which is true for every number but 0. */
+#include "ops/map.h"
+#include <math.h>
+#include <sinklab/vmath.h>
+
+/* Loops see: g and y, gradient and value of the result (backward only); a, b, c, the
+** operands in order. A loop must not read what its OP_ line does not list. */
+enum { G, Y, A, B, C };
+enum {
+  USE_G = 1 << G,
+  USE_Y = 1 << Y,
+  USE_A = 1 << A,
+  USE_B = 1 << B,
+  USE_C = 1 << C
+};
+
+#define LOOP(name, statement)                                              \
+  static void name (ptrdiff_t n, const real *const *x, real *restrict d) { \
+    const real *restrict g = x[G], *restrict y = x[Y];                     \
+    const real *restrict a = x[A], *restrict b = x[B], *restrict c = x[C]; \
+    (void)g, (void)y, (void)a, (void)b, (void)c;                           \
+    for (ptrdiff_t i = 0; i < n; i++) statement;                           \
+  }
+
+static void run_forward (const sl_run *r, sl_kernel kernel) {
+  const sl_view *x[SL_MAP_IN] = { NULL };
+  for (int k = 0; k < r->n_in; k++) x[A + k] = &r->in[k];
+  SL (sl_map) (kernel, SL_MAP_IN, x, &r->out[0]);
+}
+
+static void run_backward (const sl_run *r, int input, sl_kernel kernel,
+                          unsigned uses) {
+  const sl_view *x[SL_MAP_IN] = { NULL };
+  if (!r->dout[0].data) return;
+  if (uses & USE_G) x[G] = &r->dout[0];
+  if (uses & USE_Y) x[Y] = &r->out[0];
+  for (int k = 0; k < r->n_in; k++)
+    if (uses & (1u << (A + k))) x[A + k] = &r->in[k];
+  SL (sl_fold) (kernel, SL_MAP_IN, x, &r->din[input], &r->out[0]);
+}
+
+static int infer_broadcast (sl_infer *q, sl_error *e) {
+  q->n_out = 1;
+  q->out[0] = q->in[0];
+  for (int k = 1; k < q->n_in; k++) {
+    const sl_view before = q->out[0];
+    if (sl_broadcast_shape (&before, &q->in[k], &q->out[0], e)) return -1;
+  }
+  return 0;
+}
+
+#define OBJECT(name_, inputs)                                    \
+  const sl_op SL (sl_op_##name_) = { .name = #name_,             \
+                                     .min_in = inputs,           \
+                                     .max_in = inputs,           \
+                                     .infer = infer_broadcast,   \
+                                     .forward = name_##_forward, \
+                                     .backward = name_##_backward };
+
+/* y = value; da += uses, gradient. */
+#define OP_1(name, value, uses, gradient)         \
+  LOOP (name##_y, d[i] = value)                   \
+  LOOP (name##_da, d[i] += gradient)              \
+  static void name##_forward (const sl_run *r) {  \
+    run_forward (r, name##_y);                    \
+  }                                               \
+  static void name##_backward (const sl_run *r) { \
+    run_backward (r, 0, name##_da, uses);         \
+  }                                               \
+  OBJECT (name, 1)
+
+#define OP_2(name, value, uses_a, gradient_a, uses_b, gradient_b) \
+  LOOP (name##_y, d[i] = value)                                   \
+  LOOP (name##_da, d[i] += gradient_a)                            \
+  LOOP (name##_db, d[i] += gradient_b)                            \
+  static void name##_forward (const sl_run *r) {                  \
+    run_forward (r, name##_y);                                    \
+  }                                                               \
+  static void name##_backward (const sl_run *r) {                 \
+    run_backward (r, 0, name##_da, uses_a);                       \
+    run_backward (r, 1, name##_db, uses_b);                       \
+  }                                                               \
+  OBJECT (name, 2)
+
+/* The larger of two, NaN if one is; the share of the gradient of the one that is
+** the result. */
+static inline real larger (real a, real b) {
+  return sl_choose ((a > b) | (a != a), a, b);
+}
+static inline real share (real mine, real other, real result) {
+  return sl_choose (mine == other, (real)0.5, sl_choose (mine == result, 1, 0));
+}
+
+static inline real power (real a, real b) {
+  return b == 2
+             ? a * a
+             : (real)(sizeof a == 4 ? powf ((float)a, (float)b) : pow (a, b));
+}
+static inline real power_da (real a, real b) {
+  return b == 0 ? 0 : b == 2 ? 2 * a : b * power (a, b - 1);
+}
+static inline real power_db (real a, real y) {
+  return a > 0 ? y * (real)log ((double)a) : 0;
+}
+
+static inline real sine (real x) {
+  return sizeof x == 4 ? (real)sinf ((float)x) : (real)sin ((double)x);
+}
+static inline real cosine (real x) {
+  return sizeof x == 4 ? (real)cosf ((float)x) : (real)cos ((double)x);
+}
+static inline real root (real x) {
+  return sizeof x == 4 ? (real)sqrtf ((float)x) : (real)sqrt ((double)x);
+}
+
+OP_2 (add, a[i] + b[i], USE_G, g[i], USE_G, g[i])
+OP_2 (sub, a[i] - b[i], USE_G, g[i], USE_G, -g[i])
+OP_2 (mul, a[i] * b[i], USE_G | USE_B, g[i] * b[i], USE_G | USE_A, g[i] * a[i])
+OP_2 (div, a[i] / b[i], USE_G | USE_B, g[i] / b[i], USE_G | USE_Y | USE_B,
+      -(g[i] * y[i] / b[i]))
+OP_2 (pow, power (a[i], b[i]), USE_G | USE_A | USE_B,
+      g[i] * power_da (a[i], b[i]), USE_G | USE_Y | USE_A,
+      g[i] * power_db (a[i], y[i]))
+OP_2 (maximum, larger (a[i], b[i]), USE_G | USE_Y | USE_A | USE_B,
+      g[i] * share (a[i], b[i], y[i]), USE_G | USE_Y | USE_A | USE_B,
+      g[i] * share (b[i], a[i], y[i]))
+OP_2 (minimum, -larger (-a[i], -b[i]), USE_G | USE_Y | USE_A | USE_B,
+      g[i] * share (a[i], b[i], y[i]), USE_G | USE_Y | USE_A | USE_B,
+      g[i] * share (b[i], a[i], y[i]))
+
+OP_1 (neg, -a[i], USE_G, -g[i])
+OP_1 (exp, sl_expv (a[i]), USE_G | USE_Y, g[i] * y[i])
+OP_1 (log, sl_logv (a[i]), USE_G | USE_A, g[i] / a[i])
+OP_1 (tanh, sl_tanhv (a[i]), USE_G | USE_Y, g[i] * (1 - y[i] * y[i]))
+OP_1 (sigmoid, sl_sigmoidv (a[i]), USE_G | USE_Y, g[i] * (y[i] * (1 - y[i])))
+OP_1 (relu, sl_choose (a[i] < 0, 0, a[i]), USE_G | USE_A,
+      sl_choose (a[i] > 0, g[i], 0))
+OP_1 (abs, sl_abs (a[i]), USE_G | USE_A,
+      sl_choose (a[i] > 0, g[i], sl_choose (a[i] < 0, -g[i], 0)))
+OP_1 (sqrt, root (a[i]), USE_G | USE_Y, g[i] * (real)0.5 / y[i])
+OP_1 (square, a[i] * a[i], USE_G | USE_A, 2 * g[i] * a[i])
+OP_1 (sin, sine (a[i]), USE_G | USE_A, g[i] * cosine (a[i]))
+OP_1 (cos, cosine (a[i]), USE_G | USE_A, -(g[i] * sine (a[i])))
+OP_1 (copy, a[i], USE_G, g[i])
+
+/* y = a != 0 ? b : c. */
+LOOP (where_y, d[i] = sl_choose (a[i] != 0, b[i], c[i]))
+LOOP (where_db, d[i] += sl_choose (a[i] != 0, g[i], 0))
+LOOP (where_dc, d[i] += sl_choose (a[i] != 0, 0, g[i]))
+
+static void where_forward (const sl_run *r) {
+  run_forward (r, where_y);
+}
+
+static void where_backward (const sl_run *r) {
+  run_backward (r, 1, where_db, USE_G | USE_A);
+  run_backward (r, 2, where_dc, USE_G | USE_A);
+}
+OBJECT (where, 3)

@@ -1,0 +1,216 @@
+/* map.c - elementwise kernels over views with any strides: see map.h. */
+#include "ops/map.h"
+
+/* The operands of one call: a cursor and a buffer each. */
+typedef struct operands {
+  int n, direct; /* direct: every operand in use is contiguous */
+  const real *x[SL_MAP_IN];
+  sl_cursor cursor[SL_MAP_IN];
+  real buffer[SL_MAP_IN][SL_BLOCK];
+} operands;
+
+static void operands_start (operands *o, int n, const sl_view *const *x) {
+  o->n = n;
+  o->direct = 1;
+  for (int k = 0; k < SL_MAP_IN; k++) {
+    o->x[k] = NULL;
+    o->cursor[k].at = NULL;
+    if (k >= n || !x[k] || !x[k]->data) continue;
+    sl_cursor_start (&o->cursor[k], x[k]);
+    o->direct &= sl_cursor_contiguous (&o->cursor[k]);
+  }
+}
+
+static void operands_read (operands *o, ptrdiff_t n) {
+  for (int k = 0; k < o->n; k++)
+    if (o->cursor[k].at)
+      o->x[k] = sl_cursor_read (&o->cursor[k], n, o->buffer[k]);
+}
+
+/* All operands as views of the shape of 'shape'; absent ones stay absent. */
+static void spread_all (int n, const sl_view *const *x, const sl_view *shape,
+                        sl_view *spread, const sl_view **pointer) {
+  for (int k = 0; k < n; k++) {
+    pointer[k] = x[k] && x[k]->data ? &spread[k] : NULL;
+    if (pointer[k]) spread[k] = sl_spread (x[k], shape->ndim, shape->dim);
+  }
+}
+
+void SL (sl_map) (sl_kernel kernel, int n, const sl_view *const *x,
+                  const sl_view *y) {
+  const ptrdiff_t count = (ptrdiff_t)sl_view_count (y);
+  sl_view spread[SL_MAP_IN];
+  const sl_view *pointer[SL_MAP_IN];
+  real *to = y->data;
+  operands o;
+  if (count == 0) return;
+  spread_all (n, x, y, spread, pointer);
+  operands_start (&o, n, pointer);
+  for (ptrdiff_t i = 0, step; i < count; i += step) {
+    step = o.direct || count - i < SL_BLOCK ? count - i : SL_BLOCK;
+    operands_read (&o, step);
+    kernel (step, o.x, to + i);
+  }
+}
+
+/* The next n values of the kernel, in 'buffer' or where they already lie. */
+static const real *values (operands *o, sl_kernel kernel, ptrdiff_t n,
+                           real *buffer) {
+  operands_read (o, n);
+  if (!kernel) return o->x[0];
+  for (ptrdiff_t i = 0; i < n; i++) buffer[i] = 0;
+  kernel (n, o->x, buffer);
+  return buffer;
+}
+
+/* No axis repeats: an addition element by element. */
+static void fold_plain (sl_kernel kernel, int n, const sl_view *const *x,
+                        const sl_view *target, ptrdiff_t count) {
+  real buffer[SL_BLOCK];
+  sl_cursor to;
+  operands o;
+  operands_start (&o, n, x);
+  sl_cursor_start (&to, target);
+  const int whole = o.direct && sl_cursor_contiguous (&to);
+  for (ptrdiff_t i = 0, step; i < count; i += step) {
+    step = whole || count - i < SL_BLOCK ? count - i : SL_BLOCK;
+    if (kernel && sl_cursor_contiguous (&to)) {
+      operands_read (&o, step);
+      kernel (step, o.x, to.at);
+      sl_cursor_advance (&to, step);
+    } else {
+      sl_cursor_add (&to, step, values (&o, kernel, step, buffer));
+    }
+  }
+}
+
+/* The last axis repeats. Views are in the order (kept, repeated): each target
+** element takes 'repeats' values in a row. */
+static void fold_rows (sl_kernel kernel, int n, const sl_view *const *x,
+                       const sl_view *kept, ptrdiff_t count,
+                       ptrdiff_t repeats) {
+  real buffer[SL_BLOCK];
+  sl_walk to;
+  operands o;
+  ptrdiff_t missing = repeats;
+  double total = 0;
+  operands_start (&o, n, x);
+  sl_walk_start (&to, 1, &kept);
+  for (ptrdiff_t i = 0, step; i < count; i += step) {
+    const real *v;
+    step = count - i < SL_BLOCK ? count - i : SL_BLOCK;
+    v = values (&o, kernel, step, buffer);
+    for (ptrdiff_t k = 0, run; k < step; k += run) {
+      run = missing < step - k ? missing : step - k;
+      total += sl_sum (run, v + k);
+      missing -= run;
+      if (missing > 0) continue;
+      *to.at[0] += (real)total;
+      sl_walk_next (&to);
+      missing = repeats;
+      total = 0;
+    }
+  }
+}
+
+/* The last axis is kept, earlier ones repeat. Views are in the order (kept,
+** repeated, last) with 'width' <= SL_BLOCK elements 'step' apart in last: whole rows are added to
+** a row of doubles. */
+static void fold_columns (sl_kernel kernel, int n, const sl_view *const *x,
+                          const sl_view *kept, ptrdiff_t width, ptrdiff_t step,
+                          size_t outer, ptrdiff_t repeats) {
+  double total[SL_BLOCK];
+  real buffer[SL_BLOCK];
+  sl_walk to;
+  operands o;
+  operands_start (&o, n, x);
+  sl_walk_start (&to, 1, &kept);
+  for (size_t p = 0; p < outer; p++, sl_walk_next (&to)) {
+    for (ptrdiff_t j = 0; j < width; j++) total[j] = 0;
+    for (ptrdiff_t r = 0, rows; r < repeats; r += rows) {
+      const real *v;
+      rows = repeats - r < SL_BLOCK / width ? repeats - r : SL_BLOCK / width;
+      v = values (&o, kernel, rows * width, buffer);
+      for (ptrdiff_t k = 0; k < rows; k++)
+        for (ptrdiff_t j = 0; j < width; j++)
+          total[j] += (double)v[k * width + j];
+    }
+    for (ptrdiff_t j = 0; j < width; j++) to.at[0][j * step] += (real)total[j];
+  }
+}
+
+/* Join the axes that can be joined in all views at once. */
+static void join (int n, sl_view *v) {
+  ptrdiff_t dim[SL_MAX_DIMS], stride[SL_MAP_IN + 1][SL_MAX_DIMS];
+  memcpy (dim, v[0].dim, sizeof dim);
+  for (int k = 0; k < n; k++) memcpy (stride[k], v[k].stride, sizeof stride[k]);
+  const int ndim = sl_collapse (v[0].ndim, dim, n, stride);
+  for (int k = 0; k < n; k++) {
+    v[k].ndim = ndim;
+    memcpy (v[k].dim, dim, sizeof dim);
+    memcpy (v[k].stride, stride[k], sizeof stride[k]);
+  }
+}
+
+/* v with its axes in another order: new axis i is old axis order[i]. */
+static sl_view reorder (const sl_view *v, const int *order) {
+  sl_view out = { .data = v->data, .ndim = v->ndim };
+  for (int i = 0; i < v->ndim; i++) {
+    out.dim[i] = v->dim[order[i]];
+    out.stride[i] = v->stride[order[i]];
+  }
+  return out;
+}
+
+/* The axes of v that target v repeats. */
+static int repeats_axis (const sl_view *v, int axis) {
+  return v->stride[axis] == 0 && v->dim[axis] > 1;
+}
+
+void SL (sl_fold) (sl_kernel kernel, int n, const sl_view *const *x,
+                   const sl_view *target, const sl_view *shape) {
+  const ptrdiff_t count = (ptrdiff_t)sl_view_count (shape);
+  sl_view view[SL_MAP_IN + 1]; /* view[0] is the target */
+  const sl_view *pointer[SL_MAP_IN];
+  int order[SL_MAX_DIMS], n_kept = 0, n_order = 0;
+  size_t kept_count = 1;
+  if (!target->data || count == 0) return;
+  view[0] = sl_spread (target, shape->ndim, shape->dim);
+  for (int k = 0; k < n; k++) view[k + 1] = (sl_view){ .data = NULL };
+  spread_all (n, x, shape, view + 1, pointer);
+  join (n + 1, view);
+  const int ndim = view[0].ndim, last = ndim - 1;
+  for (int i = 0; i < ndim; i++)
+    if (!repeats_axis (&view[0], i) && i != last) order[n_order++] = i;
+  n_kept = n_order;
+  if (n_kept == ndim || (n_kept == last && !repeats_axis (&view[0], last))) {
+    fold_plain (kernel, n, pointer, &view[0], count);
+    return;
+  }
+  for (int i = 0; i < ndim; i++)
+    if (repeats_axis (&view[0], i) && i != last) order[n_order++] = i;
+  order[last] = last;
+  for (int k = 0; k <= n; k++) view[k] = reorder (&view[k], order);
+  sl_view kept = view[0];
+  kept.ndim = n_kept;
+  for (int i = 0; i < n_kept; i++) kept_count *= (size_t)kept.dim[i];
+  if (repeats_axis (&view[0], last)) {
+    fold_rows (kernel, n, pointer, &kept, count, count / (ptrdiff_t)kept_count);
+    return;
+  }
+  const ptrdiff_t width = view[0].dim[last];
+  const ptrdiff_t repeats = count / width / (ptrdiff_t)kept_count;
+  for (ptrdiff_t j = 0; j < width; j += SL_BLOCK) {
+    sl_view part[SL_MAP_IN + 1];
+    for (int k = 0; k <= n; k++) {
+      part[k] = view[k];
+      if (!part[k].data) continue;
+      part[k].dim[last] = width - j < SL_BLOCK ? width - j : SL_BLOCK;
+      part[k].data = (real *)part[k].data + j * part[k].stride[last];
+      if (k > 0) pointer[k - 1] = &part[k];
+    }
+    kept.data = part[0].data;
+    fold_columns (kernel, n, pointer, &kept, part[0].dim[last],
+                  part[0].stride[last], kept_count, repeats);
+  }
+}

@@ -1,0 +1,297 @@
+/* reduce.c - sum, mean, max, var over any set of axes; argmax along one.
+**
+** Sums run in double in a fixed order. The sum of nothing is 0, its mean NaN. max
+** gives its gradient to the first (row-major) of equal maxima; NaN counts as the
+** largest number in max and argmax. */
+#include "ops/map.h"
+#include "ops/ops.h"
+#include <math.h>
+
+/* The set of reduced axes as bits; the whole set for 0. */
+static unsigned axes_of (unsigned axes, int ndim) {
+  return axes ? axes : (1u << ndim) - 1;
+}
+
+/* The result (or its gradient) seen in the shape of x: stride 0 where x was
+** reduced. */
+static sl_view lift (const sl_view *small, const sl_view *x, unsigned axes) {
+  sl_view out = { .data = small->data, .ndim = x->ndim };
+  ptrdiff_t stride = 1;
+  for (int i = x->ndim - 1; i >= 0; i--) {
+    out.dim[i] = x->dim[i];
+    if (axes >> i & 1) continue;
+    out.stride[i] = stride;
+    stride *= x->dim[i];
+  }
+  return out;
+}
+
+/* How many elements of x go into one of the result. */
+static ptrdiff_t group (const sl_view *x, unsigned axes) {
+  ptrdiff_t n = 1;
+  for (int i = 0; i < x->ndim; i++)
+    if (axes >> i & 1) n *= x->dim[i];
+  return n;
+}
+
+static void shape_without (sl_infer *q, unsigned axes, int keep) {
+  const sl_view *x = &q->in[0];
+  sl_view *y = &q->out[0];
+  q->n_out = 1;
+  y->ndim = 0;
+  for (int i = 0; i < x->ndim; i++) {
+    if (!(axes >> i & 1))
+      y->dim[y->ndim++] = x->dim[i];
+    else if (keep)
+      y->dim[y->ndim++] = 1;
+  }
+}
+
+static int infer_reduce (sl_infer *q, sl_error *e) {
+  const sl_reduce_attr *attr = q->attr;
+  const int ndim = q->in[0].ndim;
+  if (attr->axes >> ndim)
+    return sl_fail (e, "axes (bits) 0x%x go beyond the %d axes of the tensor",
+                    attr->axes, ndim);
+  shape_without (q, axes_of (attr->axes, ndim), attr->keep);
+  return 0;
+}
+
+static void clear (const sl_view *y) {
+  memset (y->data, 0, sl_view_count (y) * sizeof (real));
+}
+
+static void divide (const sl_view *y, double by) {
+  const size_t n = sl_view_count (y);
+  real *p = y->data;
+  for (size_t i = 0; i < n; i++) p[i] = (real)((double)p[i] / by);
+}
+
+static void sum_forward (const sl_run *r) {
+  const sl_reduce_attr *attr = r->attr;
+  const sl_view *x = &r->in[0];
+  const sl_view y = lift (&r->out[0], x, axes_of (attr->axes, x->ndim));
+  clear (&r->out[0]);
+  SL (sl_fold) (NULL, 1, &x, &y, x);
+}
+
+static void sum_backward (const sl_run *r) {
+  const sl_reduce_attr *attr = r->attr;
+  const sl_view *x = &r->in[0];
+  const sl_view g = lift (&r->dout[0], x, axes_of (attr->axes, x->ndim));
+  const sl_view *const operand[] = { &g };
+  if (g.data) SL (sl_fold) (NULL, 1, operand, &r->din[0], x);
+}
+
+static void mean_forward (const sl_run *r) {
+  const sl_reduce_attr *attr = r->attr;
+  const sl_view *x = &r->in[0];
+  sum_forward (r);
+  divide (&r->out[0], (double)group (x, axes_of (attr->axes, x->ndim)));
+}
+
+/* dx += g scale */
+static void add_scaled (ptrdiff_t n, const real *const *x, real *restrict d) {
+  const real *restrict g = x[0], *restrict scale = x[1];
+  for (ptrdiff_t i = 0; i < n; i++) d[i] += g[i] * scale[i];
+}
+
+static void mean_backward (const sl_run *r) {
+  const sl_reduce_attr *attr = r->attr;
+  const sl_view *x = &r->in[0];
+  const unsigned axes = axes_of (attr->axes, x->ndim);
+  real scale = (real)(1 / (double)group (x, axes));
+  const sl_view g = lift (&r->dout[0], x, axes), s = { .data = &scale };
+  const sl_view *const operand[] = { &g, &s };
+  if (g.data) SL (sl_fold) (add_scaled, 2, operand, &r->din[0], x);
+}
+
+/* Variance: saved holds the means. */
+static int infer_var (sl_infer *q, sl_error *e) {
+  const sl_reduce_attr *attr = q->attr;
+  if (infer_reduce (q, e)) return -1;
+  const unsigned axes = axes_of (attr->axes, q->in[0].ndim);
+  const ptrdiff_t n = group (&q->in[0], axes);
+  if (attr->correction < 0 || n <= attr->correction)
+    return sl_fail (e,
+                    "correction %d is not allowed for %td elements: the sum of "
+                    "squares is divided by elements - correction",
+                    attr->correction, n);
+  q->saved = sl_view_count (&q->out[0]);
+  return 0;
+}
+
+/* y += (x - mean)^2 */
+static void add_square (ptrdiff_t n, const real *const *x, real *restrict d) {
+  const real *restrict a = x[0], *restrict mean = x[1];
+  for (ptrdiff_t i = 0; i < n; i++) d[i] += (a[i] - mean[i]) * (a[i] - mean[i]);
+}
+
+static void var_forward (const sl_run *r) {
+  const sl_reduce_attr *attr = r->attr;
+  const sl_view *x = &r->in[0];
+  const unsigned axes = axes_of (attr->axes, x->ndim);
+  const ptrdiff_t n = group (x, axes);
+  sl_view mean = r->out[0], y = lift (&r->out[0], x, axes);
+  mean.data = r->saved;
+  clear (&mean);
+  clear (&r->out[0]);
+  const sl_view m = lift (&mean, x, axes);
+  const sl_view *const operand[] = { x, &m };
+  SL (sl_fold) (NULL, 1, &x, &m, x);
+  divide (&mean, (double)n);
+  SL (sl_fold) (add_square, 2, operand, &y, x);
+  divide (&r->out[0], (double)(n - attr->correction));
+}
+
+/* dx += g 2 / (n - correction) (x - mean) */
+static void add_deviation (ptrdiff_t n, const real *const *x,
+                           real *restrict d) {
+  const real *restrict a = x[0], *restrict mean = x[1];
+  const real *restrict g = x[2], *restrict scale = x[3];
+  for (ptrdiff_t i = 0; i < n; i++) d[i] += g[i] * scale[i] * (a[i] - mean[i]);
+}
+
+static void var_backward (const sl_run *r) {
+  const sl_reduce_attr *attr = r->attr;
+  const sl_view *x = &r->in[0];
+  const unsigned axes = axes_of (attr->axes, x->ndim);
+  real scale = (real)(2 / (double)(group (x, axes) - attr->correction));
+  const sl_view saved = { .data = r->saved }, s = { .data = &scale };
+  const sl_view g = lift (&r->dout[0], x, axes), m = lift (&saved, x, axes);
+  const sl_view *const operand[] = { x, &m, &g, &s };
+  if (g.data) SL (sl_fold) (add_deviation, 4, operand, &r->din[0], x);
+}
+
+/* The reduced axes of x without the last of them, and that last one; the axes that
+** stay. For visiting the group of one result in row-major order. */
+typedef struct groups {
+  sl_view stay, others;
+  ptrdiff_t n, step; /* size and stride of the last reduced axis */
+} groups;
+
+static groups split (const sl_view *x, unsigned axes) {
+  groups s = { .stay.data = x->data, .n = 1 };
+  for (int i = 0; i < x->ndim; i++) {
+    sl_view *v = axes >> i & 1 ? &s.others : &s.stay;
+    v->dim[v->ndim] = x->dim[i];
+    v->stride[v->ndim++] = x->stride[i];
+  }
+  if (s.others.ndim > 0) {
+    s.n = s.others.dim[--s.others.ndim];
+    s.step = s.others.stride[s.others.ndim];
+  }
+  return s;
+}
+
+/* The largest element of the group at 'data' and its row-major place in it. */
+static real largest (const groups *s, real *data, uint64_t *place) {
+  const sl_view *others = &s->others;
+  real best = 0;
+  uint64_t i = 0;
+  sl_walk w;
+  sl_view at = *others;
+  at.data = data;
+  others = &at;
+  for (sl_walk_start (&w, 1, &others); w.left > 0; sl_walk_next (&w)) {
+    for (ptrdiff_t j = 0; j < s->n; j++, i++) {
+      const real v = w.at[0][j * s->step];
+      if (i > 0 && !(v > best) && (v == v || best != best)) continue;
+      best = v;
+      *place = i;
+    }
+  }
+  return best;
+}
+
+static int refuse_empty (const sl_view *x, unsigned axes, sl_error *e) {
+  if (group (x, axes) > 0) return 0;
+  return sl_fail (e, "there is no largest of 0 elements");
+}
+
+static int infer_max (sl_infer *q, sl_error *e) {
+  const sl_reduce_attr *attr = q->attr;
+  if (infer_reduce (q, e)) return -1;
+  q->saved = sl_view_count (&q->out[0]) * (sizeof (uint64_t) / sizeof (real));
+  return refuse_empty (&q->in[0], axes_of (attr->axes, q->in[0].ndim), e);
+}
+
+static void max_forward (const sl_run *r) {
+  const sl_reduce_attr *attr = r->attr;
+  const groups s = split (&r->in[0], axes_of (attr->axes, r->in[0].ndim));
+  const sl_view *stay = &s.stay;
+  real *y = r->out[0].data;
+  uint64_t *place = r->saved;
+  sl_walk w;
+  for (sl_walk_start (&w, 1, &stay); w.left > 0; sl_walk_next (&w))
+    *y++ = largest (&s, w.at[0], place++);
+}
+
+static void max_backward (const sl_run *r) {
+  const sl_reduce_attr *attr = r->attr;
+  const real *g = r->dout[0].data;
+  const uint64_t *place = r->saved;
+  if (!g || !r->din[0].data) return;
+  const groups s = split (&r->din[0], axes_of (attr->axes, r->in[0].ndim));
+  const sl_view *stay = &s.stay;
+  sl_walk w;
+  for (sl_walk_start (&w, 1, &stay); w.left > 0; sl_walk_next (&w)) {
+    ptrdiff_t rest = (ptrdiff_t)*place++;
+    ptrdiff_t offset = rest % s.n * s.step;
+    rest /= s.n;
+    for (int i = s.others.ndim - 1; i >= 0; i--) {
+      offset += rest % s.others.dim[i] * s.others.stride[i];
+      rest /= s.others.dim[i];
+    }
+    w.at[0][offset] += *g++;
+  }
+}
+
+static int infer_argmax (sl_infer *q, sl_error *e) {
+  const sl_axis_attr *attr = q->attr;
+  const int ndim = q->in[0].ndim;
+  const int axis = attr->axis < 0 ? attr->axis + ndim : attr->axis;
+  if (axis < 0 || axis >= ndim)
+    return sl_fail (e, "axis %d of a tensor with %d axes", attr->axis, ndim);
+  if (sizeof (real) == 4 && q->in[0].dim[axis] > 1 << 24)
+    return sl_fail (e, "an index into %td elements is not exact in f32",
+                    q->in[0].dim[axis]);
+  shape_without (q, 1u << axis, 0);
+  return refuse_empty (&q->in[0], 1u << axis, e);
+}
+
+static void argmax_forward (const sl_run *r) {
+  const sl_axis_attr *attr = r->attr;
+  const int ndim = r->in[0].ndim;
+  const int axis = attr->axis < 0 ? attr->axis + ndim : attr->axis;
+  const groups s = split (&r->in[0], 1u << axis);
+  const sl_view *stay = &s.stay;
+  real *y = r->out[0].data;
+  sl_walk w;
+  for (sl_walk_start (&w, 1, &stay); w.left > 0; sl_walk_next (&w)) {
+    uint64_t place = 0;
+    largest (&s, w.at[0], &place);
+    *y++ = (real)place;
+  }
+}
+
+#define REDUCTION(name_, infer_)                                           \
+  const sl_op SL (sl_op_##name_) = { .name = #name_,                       \
+                                     .min_in = 1,                          \
+                                     .max_in = 1,                          \
+                                     .attr_size = sizeof (sl_reduce_attr), \
+                                     .infer = infer_,                      \
+                                     .forward = name_##_forward,           \
+                                     .backward = name_##_backward };
+REDUCTION (sum, infer_reduce)
+REDUCTION (mean, infer_reduce)
+REDUCTION (var, infer_var)
+REDUCTION (max, infer_max)
+
+const sl_op SL (sl_op_argmax) = { .name = "argmax",
+                                  .min_in = 1,
+                                  .max_in = 1,
+                                  .flags = SL_OP_NO_GRADIENT,
+                                  .attr_size = sizeof (sl_axis_attr),
+                                  .infer = infer_argmax,
+                                  .forward = argmax_forward };
