@@ -2,14 +2,15 @@
 #include "ops/op.h"
 #include <sinklab/plugin.h>
 
-#define ARRAY_OPS(X)                                                           \
-  X (add)                                                                      \
-  X (sub) X (mul) X (div) X (pow) X (maximum) X (minimum) X (eq) X (ne) X (lt) \
-      X (le) X (gt) X (ge) X (where) X (neg) X (exp) X (log) X (tanh)          \
-          X (sigmoid) X (relu) X (abs) X (sqrt) X (square) X (sin) X (cos)     \
-              X (copy) X (sum) X (mean) X (max) X (var) X (argmax) X (cumsum)  \
-                  X (concat) X (one_hot) X (embedding) X (gather)              \
-                      X (scatter_add)
+/* clang-format off */
+#define ARRAY_OPS(X)                                                        \
+  X (add) X (sub) X (mul) X (div) X (pow) X (maximum) X (minimum)           \
+  X (eq) X (ne) X (lt) X (le) X (gt) X (ge) X (where)                       \
+  X (neg) X (exp) X (log) X (tanh) X (sigmoid) X (relu) X (abs) X (sqrt)    \
+  X (square) X (sin) X (cos) X (copy)                                       \
+  X (sum) X (mean) X (max) X (var) X (argmax) X (cumsum) X (concat)         \
+  X (one_hot) X (embedding) X (gather) X (scatter_add)
+/* clang-format on */
 
 #define DECLARE(name) extern const sl_op SL (sl_op_##name);
 #define ADDRESS(name) &SL (sl_op_##name),
