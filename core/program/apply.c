@@ -106,7 +106,10 @@ int sl_apply (sl_context *c, const sl_op *op, const void *attr, int n_in,
   return 0;
 
 failed:
-  while (made > 0) sl_tensor_release (out[--made]);
+  while (made > 0) {
+    sl_tensor_release (out[--made]);
+    out[made] = NULL;
+  }
   sl_free (memory);
   return blame (op, e);
 }
