@@ -6,6 +6,7 @@ set(SINKLAB_NUMERIC
     core/ops/concat.c
     core/ops/cumsum.c
     core/ops/elementwise.c
+    core/ops/gemm.c
     core/ops/index.c
     core/ops/layer_list.c
     core/ops/map.c
