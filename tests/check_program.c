@@ -585,12 +585,13 @@ START_TEST (failures_name_operation_and_shapes) {
   }
   ck_assert_ptr_null (sl_program_begin (&c, &error));
   ck_assert_str_eq (error.text, "record: another program is being recorded");
-  ck_assert_ptr_null (sl_call (&c, "blond", NULL, 1, &a, &error));
+  ck_assert_ptr_null (sl_apply_named (&c, "blond", NULL, 1, &a, &error));
   ck_assert_str_eq (error.text,
                     "no operation is called 'blond' (did you mean 'blend'?)");
-  ck_assert_ptr_null (sl_call (&c, "noise", DIMS (1, 1), 0, NULL, &error));
   ck_assert_ptr_null (
-      sl_call (&c, "blend", NULL, 2, (sl_tensor *[]){ a, a }, &error));
+      sl_apply_named (&c, "noise", DIMS (1, 1), 0, NULL, &error));
+  ck_assert_ptr_null (
+      sl_apply_named (&c, "blend", NULL, 2, (sl_tensor *[]){ a, a }, &error));
   ck_assert_str_eq (error.text, "blend: makes more than one output");
   ck_assert_int_eq (sl_program_loss (p, a, &error), -1);
   ck_assert_str_eq (error.text, "loss: must be one number, got shape (2, 3)");
