@@ -1,0 +1,76 @@
+/* maps.c - mean and spread over samples of every weight of every head. */
+#include "base/memory.h"
+#include "sinks/tally.h"
+#include <math.h>
+#include <stdint.h>
+
+size_t sl_maps_bytes (size_t heads, int tokens) {
+  const size_t t = (size_t)tokens;
+  size_t rows, count, bytes;
+  if (sl_size_mul (heads, t, &rows) < 0 || sl_size_mul (rows, t, &count) < 0 ||
+      sl_size_mul (count, 2 * sizeof (double), &bytes) < 0)
+    return SIZE_MAX;
+  return bytes;
+}
+
+int sl_maps_init (sl_maps *m, size_t heads, int tokens) {
+  const size_t t = (size_t)tokens, rows = heads * t;
+  *m = (sl_maps){ .heads = heads, .tokens = tokens };
+  if (sl_maps_bytes (heads, tokens) == SIZE_MAX) return -1;
+  m->mean = sl_alloc (rows * t, sizeof *m->mean);
+  m->m2 = sl_alloc (rows * t, sizeof *m->m2);
+  m->count = sl_alloc (rows, sizeof *m->count);
+  return m->mean && m->m2 && m->count ? 0 : -1;
+}
+
+void sl_maps_free (sl_maps *m) {
+  sl_free (m->mean);
+  sl_free (m->m2);
+  sl_free (m->count);
+}
+
+void sl_maps_row (sl_maps *m, int head, int query, const double *w) {
+  const size_t t = (size_t)m->tokens;
+  const size_t row = (size_t)head * t + (size_t)query;
+  const double share = 1.0 / (double)++m->count[row];
+  double *restrict mean = m->mean + row * t;
+  double *restrict m2 = m->m2 + row * t;
+  for (size_t j = 0; j < t; j++) {
+    const double d = w[j] - mean[j];
+    mean[j] += d * share;
+    m2[j] += d * (w[j] - mean[j]);
+  }
+}
+
+/* A row's 'n' samples and nb others with their mean and m2 (NULL: zeros). */
+static void merge_row (size_t t, long n, double *mean, double *m2, long nb,
+                       const double *mean_b, const double *m2_b) {
+  double share;
+  if (nb == 0) return;
+  share = (double)nb / (double)(n + nb);
+  for (size_t j = 0; j < t; j++) {
+    const double d = (mean_b ? mean_b[j] : 0) - mean[j];
+    mean[j] += d * share;
+    m2[j] += (m2_b ? m2_b[j] : 0) + d * d * share * (double)n;
+  }
+}
+
+void sl_maps_merge (sl_maps *into, const sl_maps *m) {
+  const size_t t = (size_t)m->tokens;
+  for (size_t r = 0; r < m->heads * t; r++) {
+    merge_row (t, into->count[r], into->mean + r * t, into->m2 + r * t,
+               m->count[r], m->mean + r * t, m->m2 + r * t);
+    into->count[r] += m->count[r];
+  }
+}
+
+void sl_maps_result (sl_maps *m, long samples) {
+  const size_t t = (size_t)m->tokens;
+  for (size_t r = 0; r < m->heads * t; r++) {
+    double *m2 = m->m2 + r * t;
+    merge_row (t, m->count[r], m->mean + r * t, m2, samples - m->count[r], NULL,
+               NULL);
+    for (size_t j = 0; j < t; j++)
+      m2[j] = samples > 1 ? sqrt (m2[j] / (double)(samples - 1)) : NAN;
+  }
+}

@@ -1,0 +1,207 @@
+/* sinks.c - a labelled batch is run through a program, its weights watched. */
+#include "sinks/sinks.h"
+#include "base/interrupt.h"
+#include "base/memory.h"
+#include "sinks/collect.h"
+#include "sinks/tally.h"
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+/* Samples are cut into at most this many parts, and maps of all parts into this
+** many bytes: both independent of the number of threads, as the bits must be. */
+enum { PARTS = 16 };
+static const size_t MAP_BYTES = (size_t)256 << 20;
+
+typedef struct job {
+  const sl_sinks_spec *spec;
+  sl_collector *collector;
+  sl_replica **replica;
+  int replicas, parts;
+  long shards, shard; /* how many, samples in each */
+  sl_view *input;     /* [replicas][n_inputs]: the replica's copy */
+  sl_view *batch;     /* [n_inputs] */
+} job;
+
+static int check_inputs (const sl_sinks_spec *s, long *samples, long *shard,
+                         sl_error *e) {
+  char a[128], b[128];
+  if (s->n_inputs < 1)
+    return sl_fail (e, "sinks: there are no inputs to feed the batch to");
+  *shard = s->inputs[0]->ndim ? (long)s->inputs[0]->dim[0] : 0;
+  *samples = s->batch[0]->ndim ? (long)s->batch[0]->dim[0] : 0;
+  for (int i = 0; i < s->n_inputs; i++) {
+    const sl_tensor *in = s->inputs[i], *x = s->batch[i];
+    if (in->ndim < 1 || in->ndim != x->ndim || in->dim[0] != *shard ||
+        x->dim[0] != *samples ||
+        memcmp (in->dim + 1, x->dim + 1,
+                (size_t)(in->ndim - 1) * sizeof *in->dim) != 0)
+      return sl_fail (
+          e,
+          "sinks: batch %d has shape %s and its input %s, allowed are %ld "
+          "samples and %ld a shard with the same other axes",
+          i + 1, sl_shape_text (x->ndim, x->dim, a, sizeof a),
+          sl_shape_text (in->ndim, in->dim, b, sizeof b), *samples, *shard);
+  }
+  if (*samples < 1 || *shard < 1 || *samples % *shard != 0)
+    return sl_fail (e, "sinks: %ld samples cannot be cut into shards of %ld",
+                    *samples, *shard);
+  if (*samples > UINT32_MAX)
+    return sl_fail (e, "sinks: %ld samples, allowed is up to 2^32", *samples);
+  return 0;
+}
+
+static int check_labels (const sl_sinks_spec *s, long samples, sl_error *e) {
+  if (s->layers < 1 || s->heads < 1 || s->tokens < 1)
+    return sl_fail (e,
+                    "sinks: %d layers, %d heads, %d tokens, allowed is 1 or "
+                    "more of each",
+                    s->layers, s->heads, s->tokens);
+  if (!isfinite (s->threshold))
+    return sl_fail (e, "sinks: the threshold is %g, allowed is a number",
+                    s->threshold);
+  for (long i = 0; i < samples; i++) {
+    const double j = s->trigger ? s->trigger[i] : 0;
+    const double n = s->length ? s->length[i] : 0;
+    if (!(j < s->tokens) || (j >= 0 && j != floor (j)))
+      return sl_fail (e,
+                      "sinks: the trigger of sample %ld is %g, allowed is a "
+                      "position from 0 to %d, or below 0 for none",
+                      i + 1, j, s->tokens - 1);
+    if (!(n >= 0 && n <= s->tokens) || n != floor (n))
+      return sl_fail (e,
+                      "sinks: the length of sample %ld is %g, allowed is a "
+                      "whole number from 0 to %d",
+                      i + 1, n, s->tokens);
+  }
+  return 0;
+}
+
+/* Elements first..first+n-1 along axis 0 of 'from' to all of 'to'. */
+static void feed (const sl_view *to, const sl_view *from, sl_dtype from_dtype,
+                  sl_dtype dtype, ptrdiff_t first) {
+  const size_t count = sl_view_count (to);
+  const size_t size = sl_dtype_size (dtype);
+  sl_view x = *from;
+  x.dim[0] = to->dim[0];
+  x.data = (char *)x.data +
+           first * x.stride[0] * (ptrdiff_t)sl_dtype_size (from_dtype);
+  if (from_dtype == dtype && sl_view_contiguous (&x) &&
+      sl_view_contiguous (to)) {
+    memcpy (to->data, x.data, count * size);
+    return;
+  }
+  for (size_t i = 0; i < count; i++)
+    sl_view_set (to, dtype, i, sl_view_get (&x, from_dtype, i));
+}
+
+static void run_part (const job *j, int replica, int part) {
+  const sl_sinks_spec *s = j->spec;
+  const sl_view *input = j->input + (size_t)replica * (size_t)s->n_inputs;
+  const long begin = j->shards * part / j->parts;
+  const long end = j->shards * (part + 1) / j->parts;
+  for (long i = begin; i < end && !sl_interrupted; i++) {
+    const sl_draw draw = { 0, 0, (uint32_t)(i * j->shard) };
+    for (int k = 0; k < s->n_inputs; k++)
+      feed (&input[k], &j->batch[k], s->batch[k]->storage->dtype,
+            s->inputs[k]->storage->dtype, i * j->shard);
+    sl_collect_begin (j->collector, part, i * j->shard, j->shard);
+    sl_replica_forward (j->replica[replica], &draw,
+                        (void *)sl_collect_observer (j->collector, part));
+    if (sl_collect_end (j->collector, part) < 0) return;
+  }
+}
+
+/* Task: a replica's fixed, contiguous share of the parts. */
+static void run_replica (void *context, int index, int worker) {
+  const job *j = context;
+  (void)worker;
+  for (int p = j->parts * index / j->replicas;
+       p < j->parts * (index + 1) / j->replicas; p++)
+    run_part (j, index, p);
+}
+
+static int make_collector (job *j, long samples, sl_error *e) {
+  const sl_sinks_spec *s = j->spec;
+  sl_collect_spec spec = { .layers = s->layers,
+                           .heads = s->heads,
+                           .tokens = s->tokens,
+                           .shard = j->shard,
+                           .samples = samples,
+                           .trigger = s->trigger,
+                           .length = s->length,
+                           .output = s->output,
+                           .maps = s->maps,
+                           .threshold = s->threshold };
+  const size_t bytes =
+      s->maps ? sl_maps_bytes ((size_t)s->layers * (size_t)s->heads, s->tokens)
+              : 0;
+  j->parts = j->shards < PARTS ? (int)j->shards : PARTS;
+  while (j->parts > 1 && bytes > MAP_BYTES / (size_t)j->parts) j->parts--;
+  spec.parts = j->parts;
+  j->collector = sl_collect_new (&spec, e);
+  return j->collector ? 0 : -1;
+}
+
+static int make_replicas (job *j, int workers, sl_error *e) {
+  const sl_sinks_spec *s = j->spec;
+  const int most = workers < j->parts ? workers : j->parts;
+  size_t inputs;
+  if (sl_size_mul ((size_t)most, (size_t)s->n_inputs, &inputs) < 0)
+    return sl_fail (e, "sinks: too many inputs");
+  j->replica = sl_alloc ((size_t)most, sizeof *j->replica);
+  j->input = sl_alloc (inputs, sizeof *j->input);
+  j->batch = sl_alloc ((size_t)s->n_inputs, sizeof *j->batch);
+  if (!j->replica || !j->input || !j->batch)
+    return sl_fail (e, "sinks: no memory");
+  for (int k = 0; k < s->n_inputs; k++)
+    j->batch[k] = sl_tensor_view (s->batch[k]);
+  for (; j->replicas < most; j->replicas++) {
+    sl_replica *r = sl_replica_new (s->program, e);
+    if (r == NULL) return -1;
+    j->replica[j->replicas] = r;
+    for (int k = 0; k < s->n_inputs; k++)
+      j->input[j->replicas * s->n_inputs + k] =
+          sl_replica_value (r, s->inputs[k]);
+  }
+  for (int k = 0; k < s->n_inputs; k++) {
+    /* feeding what all replicas share would be a race, and change the model */
+    if (j->input[k].data == NULL ||
+        j->input[k].data == sl_tensor_view (s->inputs[k]).data)
+      return sl_fail (e,
+                      "sinks: input %d is no input of the program "
+                      "(program:input (tensor) makes it one)",
+                      k + 1);
+  }
+  return 0;
+}
+
+sl_sinks *sl_sinks_measure (sl_context *c, const sl_sinks_spec *spec,
+                            sl_error *e) {
+  job j = { .spec = spec };
+  sl_sinks *sinks = NULL;
+  long samples = 0;
+  const int workers =
+      sl_program_serial (spec->program) ? 1 : sl_pool_workers (c->pool);
+  if (check_inputs (spec, &samples, &j.shard, e) < 0 ||
+      check_labels (spec, samples, e) < 0)
+    return NULL;
+  j.shards = samples / j.shard;
+  if (make_collector (&j, samples, e) == 0 &&
+      make_replicas (&j, workers, e) == 0) {
+    if (j.replicas == 1)
+      run_replica (&j, 0, 0);
+    else
+      sl_pool_run (c->pool, j.replicas, run_replica, &j);
+    if (sl_interrupted)
+      sl_fail (e, "sinks: interrupted");
+    else
+      sinks = sl_collect_finish (j.collector, e);
+  }
+  for (int i = 0; i < j.replicas; i++) sl_replica_free (j.replica[i]);
+  sl_free (j.replica);
+  sl_free (j.input);
+  sl_free (j.batch);
+  sl_collect_free (j.collector);
+  return sinks;
+}

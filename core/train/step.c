@@ -1,0 +1,164 @@
+/* step.c - one training step: replay the shards, sum, update. */
+#include "base/memory.h"
+#include "train/trainer.h"
+#include <math.h>
+#include <string.h>
+
+/* Updates of fewer parameters than this are done by the calling thread: waking the
+** pool would cost more. */
+enum { ALONE = 1 << 16 };
+
+static double scalar (const sl_trainer *t, const sl_replica *r,
+                      const sl_tensor *x, double def) {
+  sl_view v;
+  if (x == NULL) return def;
+  v = sl_replica_value (r, x);
+  return sl_view_get (&v, t->dtype, 0);
+}
+
+static sl_shard_result forward (const sl_trainer *t, sl_replica *r, long step,
+                                long shard) {
+  const sl_draw draw = { t->spec.seed, (uint32_t)step,
+                         (uint32_t)(shard * t->spec.shard) };
+  sl_replica_forward (r, &draw, NULL);
+  return (sl_shard_result){ scalar (t, r, t->spec.loss, NAN),
+                            scalar (t, r, t->spec.weight, 1),
+                            scalar (t, r, t->spec.linf, NAN) };
+}
+
+/* The mean loss and the largest error of n shards, in their order. NaN in any that counts
+** stays; a negative or NaN weight gives NaN. Returns the total weight. */
+static double reduce (const sl_shard_result *r, long n, double *loss,
+                      double *linf) {
+  double sum = 0, total = 0, most = 0;
+  for (long i = 0; i < n; i++) {
+    if (r[i].weight == 0) continue;
+    sum += r[i].weight < 0 ? NAN : r[i].weight * r[i].loss;
+    total += r[i].weight;
+    if (!isnan (most) && !(r[i].linf <= most)) most = r[i].linf;
+  }
+  *loss = sum / total;
+  *linf = total == 0 ? NAN : most;
+  return total;
+}
+
+/* Tasks. 'index' is a replica's: it takes a fixed, contiguous share of the groups. */
+static void run_groups (void *context, int index, int worker) {
+  sl_trainer *t = context;
+  sl_replica *r = t->replica[index];
+  const long groups = t->spec.groups, per_group = t->shards / groups;
+  const size_t bytes = t->n * sl_dtype_size (t->dtype);
+  const sl_view gradient = sl_replica_gradient (r, t->spec.parameters);
+  (void)worker;
+  for (long g = groups * index / t->replicas;
+       g < groups * (index + 1) / t->replicas; g++) {
+    sl_replica_zero (r);
+    for (long s = g * per_group; s < (g + 1) * per_group; s++) {
+      t->result[s] = forward (t, r, t->step + 1, s);
+      if (t->result[s].weight != 0)
+        sl_replica_backward (r, t->result[s].weight);
+    }
+    memcpy ((char *)t->slot + (size_t)g * bytes, gradient.data, bytes);
+  }
+}
+
+/* A program that calls the script runs on the calling thread, as do single tasks. */
+static void spread (sl_trainer *t, int n, void (*task) (void *, int, int),
+                    void *context) {
+  if (n == 1)
+    task (context, 0, 0);
+  else
+    sl_pool_run (t->context->pool, n, task, context);
+}
+
+double sl_trainer_batch (sl_trainer *t, sl_progress *p) {
+  spread (t, t->replicas, run_groups, t);
+  return reduce (t->result, t->shards, &p->loss, &p->linf);
+}
+
+typedef struct gather_job {
+  sl_trainer *trainer;
+  double scale;
+} gather_job;
+
+static void gather_chunk (void *context, int index, int worker) {
+  const gather_job *job = context;
+  sl_trainer *t = job->trainer;
+  const size_t begin = (size_t)index * SL_CHUNK;
+  char *at = (char *)t->slot + begin * sl_dtype_size (t->dtype);
+  (void)worker;
+  t->squares[index] = sl_update_pick (t->dtype)->gather (
+      t->n - begin < SL_CHUNK ? t->n - begin : SL_CHUNK, t->spec.groups, t->n,
+      at, job->scale, at);
+}
+
+static void each_chunk (sl_trainer *t, void (*task) (void *, int, int),
+                        void *context) {
+  if (t->n < ALONE)
+    for (size_t i = 0; i < t->chunks; i++) task (context, (int)i, 0);
+  else
+    spread (t, (int)t->chunks, task, context);
+}
+
+double sl_trainer_gather (sl_trainer *t, double weight) {
+  gather_job job = { t, 1 / weight };
+  double sum = 0;
+  each_chunk (t, gather_chunk, &job);
+  for (size_t i = 0; i < t->chunks; i++) sum += t->squares[i];
+  return sqrt (sum);
+}
+
+typedef struct update_job {
+  sl_trainer *trainer;
+  sl_factors factors;
+  void *state;
+} update_job;
+
+static void update_chunk (void *context, int index, int worker) {
+  const update_job *job = context;
+  sl_trainer *t = job->trainer;
+  const size_t begin = (size_t)index * SL_CHUNK;
+  (void)worker;
+  sl_optimizer_range (&t->spec.optimizer, &job->factors, t->dtype, t->n, begin,
+                      t->n - begin < SL_CHUNK ? t->n : begin + SL_CHUNK,
+                      t->parameters.data, t->slot, job->state);
+}
+
+void sl_trainer_update (sl_trainer *t, double norm, double lr) {
+  update_job job = {
+    t, sl_optimizer_factors (&t->spec.optimizer, norm, lr, t->step + 1),
+    sl_tensor_view (t->state).data
+  };
+  each_chunk (t, update_chunk, &job);
+}
+
+typedef struct evaluate_job {
+  sl_trainer *trainer;
+  sl_shard_result *result;
+  long shards;
+} evaluate_job;
+
+static void run_evaluation (void *context, int index, int worker) {
+  const evaluate_job *job = context;
+  const sl_trainer *t = job->trainer;
+  (void)worker;
+  for (long s = job->shards * index / t->replicas;
+       s < job->shards * (index + 1) / t->replicas; s++)
+    job->result[s] = forward (t, t->replica[index], 0, s);
+}
+
+int sl_trainer_evaluate (sl_trainer *t, long samples, double *loss,
+                         double *linf, sl_error *e) {
+  evaluate_job job = { t, NULL, samples / t->spec.shard };
+  if (samples < 1 || samples % t->spec.shard != 0 || samples > UINT32_MAX)
+    return sl_fail (e,
+                    "evaluate: %ld samples, allowed is a multiple of the "
+                    "shard, %ld, up to 2^32",
+                    samples, t->spec.shard);
+  job.result = sl_alloc ((size_t)job.shards, sizeof *job.result);
+  if (job.result == NULL) return sl_fail (e, "evaluate: no memory");
+  spread (t, t->replicas, run_evaluation, &job);
+  reduce (job.result, job.shards, loss, linf);
+  sl_free (job.result);
+  return 0;
+}

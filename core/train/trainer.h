@@ -1,0 +1,60 @@
+/* trainer.h - a trainer's parts, for the files that make one. */
+#ifndef SL_TRAINER_H
+#define SL_TRAINER_H
+#include "train/train.h"
+#include "train/update.h"
+
+/* What one replay reports. */
+typedef struct sl_shard_result {
+  double loss, weight, linf;
+} sl_shard_result;
+
+/* A running mean of losses, all in numbers that the state tensor holds exactly. */
+enum { SL_PLATEAU_WINDOW = 100, SL_PLATEAU_STATE = SL_PLATEAU_WINDOW + 2 };
+typedef struct sl_plateau {
+  double best; /* lowest mean so far; 0 in the state: none yet */
+  long since;  /* updates since then */
+} sl_plateau;
+
+struct sl_trainer {
+  sl_context *context;
+  sl_trainer_spec spec; /* tensors retained, schedule owned */
+  sl_point *schedule;
+  sl_dtype dtype;
+  size_t n; /* parameters */
+  sl_view parameters;
+  sl_replica **replica; /* one a worker that may run */
+  int replicas;
+  long shards;             /* a step */
+  sl_shard_result *result; /* [shards] */
+  void *slot;              /* [groups][n]: gradients; slot 0 becomes the sum */
+  double *squares;         /* [chunks]: of the summed gradient */
+  size_t chunks;
+  sl_tensor *state;
+  long step; /* updates done */
+  double seconds;
+  sl_progress last; /* what the last batch showed */
+};
+
+/* The factors of update number 'step' (from 1) for a gradient of this norm. */
+sl_factors sl_optimizer_factors (const sl_optimizer *o, double norm, double lr,
+                                 long step);
+/* The update of elements begin..end-1 of n; begin is a multiple of SL_CHUNK. */
+void sl_optimizer_range (const sl_optimizer *o, const sl_factors *f,
+                         sl_dtype dtype, size_t n, size_t begin, size_t end,
+                         void *parameters, const void *gradient, void *state);
+
+/* One batch with the parameters as they are: fills loss and linf of *p, and leaves the
+** groups' gradients in t->slot. Returns the total weight. */
+double sl_trainer_batch (sl_trainer *t, sl_progress *p);
+/* t->slot's sum over 'weight', in slot 0; returns its 2-norm. */
+double sl_trainer_gather (sl_trainer *t, double weight);
+void sl_trainer_update (sl_trainer *t, double norm, double lr);
+
+/* The stop test that the batch's loss and largest error meet, or SL_RUNNING. The plateau's
+** next state goes to *next, to be kept when the update is applied. */
+sl_stopped sl_trainer_test (const sl_trainer *t, const sl_progress *p,
+                            sl_plateau *next);
+void sl_trainer_keep (sl_trainer *t, const sl_progress *p,
+                      const sl_plateau *next);
+#endif
