@@ -11,4 +11,5 @@ set(SINKLAB_NUMERIC
     core/ops/layer_list.c
     core/ops/map.c
     core/ops/reduce.c
+    core/train/update.c
 )
