@@ -89,8 +89,10 @@ static int set_host (lua_State *L) {
   lua_setfield (L, -2, "help");
   lua_pushstring (L, a->out);
   lua_setfield (L, -2, "out");
-  lua_pushstring (L, a->word[0]);
-  lua_setfield (L, -2, "script");
+  if (a->n_words > 0) {
+    lua_pushstring (L, a->word[0]);
+    lua_setfield (L, -2, "script");
+  }
   lua_createtable (L, a->n, 0);
   for (int i = 0; i < a->n; i++) {
     lua_pushstring (L, a->rest[i]);
@@ -101,15 +103,12 @@ static int set_host (lua_State *L) {
   return 0;
 }
 
-/* Lua: core.host.finish (status, message) -> true if every claim held. */
+/* Lua: finish (status, message) of sinklab.run -> true if every claim held. */
 static int finish (lua_State *L) {
-  luaL_getsubtable (L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
-  lua_getfield (L, -1, "sinklab.core");
-  lua_getfield (L, -1, "host");
-  if (lua_getfield (L, -1, "finish") == LUA_TNIL) {
-    lua_pushboolean (L, 1);
-    return 1;
-  }
+  lua_getglobal (L, "require");
+  lua_pushliteral (L, "sinklab.run");
+  lua_call (L, 1, 1);
+  lua_getfield (L, -1, "finish");
   lua_pushvalue (L, 1);
   lua_pushvalue (L, 2);
   lua_call (L, 2, 1);
@@ -157,11 +156,12 @@ static int conclude (sl_session *s, int code) {
   else if (code != LUA_OK && !sl_session_quits (s, -1, &status))
     outcome = "failed", status = ERROR;
   if (code != LUA_OK && status != OK) text = lua_tostring (L, -1);
+  fflush (stdout);
+  if (text) complain (text);
   lua_pushcfunction (L, finish);
   lua_pushstring (L, outcome);
   lua_pushstring (L, text);
   code = sl_session_call (s, 2, 1);
-  if (text) complain (text);
   if (code != LUA_OK) {
     complain (lua_tostring (L, -1));
     return status == OK ? ERROR : status;
@@ -193,17 +193,22 @@ static int find_script (const sl_session *s, const char *name, char *path,
   return -1;
 }
 
-/* Lua: arg, as lua itself sets it. */
+/* Lua: (arguments, name shown): arg, as lua itself sets it, and core.host.shown. */
 static int set_arg (lua_State *L) {
   const arguments *a = lua_touserdata (L, 1);
   lua_createtable (L, a->n, 1);
-  lua_pushstring (L, a->word[0]);
+  lua_pushvalue (L, 2);
   lua_rawseti (L, -2, 0);
   for (int i = 0; i < a->n; i++) {
     lua_pushstring (L, a->rest[i]);
     lua_rawseti (L, -2, i + 1);
   }
   lua_setglobal (L, "arg");
+  luaL_getsubtable (L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
+  lua_getfield (L, -1, "sinklab.core");
+  lua_getfield (L, -1, "host");
+  lua_pushvalue (L, 2);
+  lua_setfield (L, -2, "shown");
   return 0;
 }
 
@@ -235,11 +240,12 @@ static int run_script (sl_session *s, arguments *a) {
   else
     snprintf (folder, sizeof folder, ".");
   sl_session_path (s, *folder ? folder : "/");
-  if (sl_session_load (s, path, shown, &e) != 0) return complain (e.text);
   lua_pushcfunction (s->L, set_arg);
   lua_pushlightuserdata (s->L, a);
-  if (sl_session_call (s, 1, 0) != LUA_OK)
+  lua_pushstring (s->L, shown);
+  if (sl_session_call (s, 2, 0) != LUA_OK)
     return complain (lua_tostring (s->L, -1));
+  if (sl_session_load (s, path, shown, &e) != 0) return complain (e.text);
   sl_session_strict (s);
   return conclude (s, sl_session_call (s, 0, 1));
 }

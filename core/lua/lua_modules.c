@@ -7,6 +7,7 @@ static const struct {
   void (*open) (lua_State *L);
 } modules[] = {
   { "system", sl_lua_open_system },
+  { "json", sl_lua_open_json },
 };
 
 int sl_lua_open_core (lua_State *L) {

@@ -3,8 +3,8 @@ local core = require "sinklab.core"
 
 -- name -> module and, where a module has several parts, which one.
 local parts = {
-  options = { "sinklab.options" },
-  run = { "sinklab.run" },
+  options = { "sinklab.options", "options" },
+  run = { "sinklab.run", "run" },
   task = { "sinklab.task" },
   model = { "sinklab.model" },
   init = { "sinklab.init_values" },
@@ -23,8 +23,8 @@ local parts = {
 local private = {}
 for name in ([[
   columns file_exists file_write folder folder_exists host interrupted is_terminal
-  json_decode json_encode make_folders measure_sinks nearest pending_interrupt quiet
-  quit raise scripts stop_if_interrupted trainer where
+  json_decode json_null make_folders measure_sinks nearest pending_interrupt plugin
+  plugins_loaded quiet quit raise scripts stop_if_interrupted trainer where
 ]]):gmatch "%S+" do
   private[name] = true
 end

@@ -1,0 +1,86 @@
+/* lua_json.c - JSON read into Lua values, by jansson. Writing is json.lua's. */
+#include "lua/lua_common.h"
+#include <jansson.h>
+#include <string.h>
+
+#define JSON_HANDLE "sinklab.json"
+enum { DEEPEST = 200 };
+
+static int json_release (lua_State *L) {
+  json_t **box = luaL_checkudata (L, 1, JSON_HANDLE);
+  json_decref (*box);
+  *box = NULL;
+  return 0;
+}
+
+static void push_json (lua_State *L, const json_t *value, int depth);
+
+static void push_array (lua_State *L, const json_t *value, int depth) {
+  size_t n = json_array_size (value);
+  lua_createtable (L, n < 1 << 20 ? (int)n : 1 << 20, 0);
+  for (size_t i = 0; i < n; i++) {
+    push_json (L, json_array_get (value, i), depth);
+    lua_rawseti (L, -2, (lua_Integer)i + 1);
+  }
+}
+
+static void push_object (lua_State *L, const json_t *value, int depth) {
+  const char *key;
+  json_t *field;
+  lua_newtable (L);
+  json_object_foreach ((json_t *)value, key, field) {
+    push_json (L, field, depth);
+    lua_setfield (L, -2, key);
+  }
+}
+
+static void push_json (lua_State *L, const json_t *value, int depth) {
+  if (depth == 0) luaL_error (L, "JSON nested deeper than %d", DEEPEST);
+  luaL_checkstack (L, 4, "JSON");
+  switch (json_typeof (value)) {
+  case JSON_OBJECT: push_object (L, value, depth - 1); break;
+  case JSON_ARRAY: push_array (L, value, depth - 1); break;
+  case JSON_STRING:
+    lua_pushlstring (L, json_string_value (value), json_string_length (value));
+    break;
+  case JSON_INTEGER: lua_pushinteger (L, json_integer_value (value)); break;
+  case JSON_REAL: lua_pushnumber (L, json_real_value (value)); break;
+  case JSON_TRUE: lua_pushboolean (L, 1); break;
+  case JSON_FALSE: lua_pushboolean (L, 0); break;
+  case JSON_NULL: lua_pushlightuserdata (L, NULL); break;
+  }
+}
+
+/* json_decode (text) -> value, or nil and a sentence. null is core.json_null; text
+** after the value, a repeated key and a NUL are errors. */
+static int json_decode_text (lua_State *L) {
+  size_t n;
+  const char *text = luaL_checklstring (L, 1, &n);
+  json_t **box = lua_newuserdatauv (L, sizeof *box, 0);
+  json_error_t trouble;
+  *box = NULL;
+  if (luaL_newmetatable (L, JSON_HANDLE)) {
+    lua_pushcfunction (L, json_release);
+    lua_setfield (L, -2, "__gc");
+  }
+  lua_setmetatable (L, -2);
+  *box =
+      json_loadb (text, n, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &trouble);
+  if (!*box) {
+    sl_error e;
+    sl_fail (&e, "JSON, line %d, column %d: %s", trouble.line, trouble.column,
+             trouble.text);
+    return sl_lua_nil (L, &e);
+  }
+  push_json (L, *box, DEEPEST);
+  json_decref (*box);
+  *box = NULL;
+  return 1;
+}
+
+void sl_lua_open_json (lua_State *L) {
+  lua_pushcfunction (L, json_decode_text);
+  lua_setfield (L, -2, "json_decode");
+  lua_pushlightuserdata (L, NULL);
+  lua_setfield (L, -2, "json_null");
+}

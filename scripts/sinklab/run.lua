@@ -1,0 +1,348 @@
+--- run.lua - lab.run: the run directory, its record run.json, and claims.
+--
+-- The keys of run.json are an interface: docs/run.md says what they mean.
+local core = require "sinklab.core"
+local json = require "sinklab.json"
+local options = require "sinklab.options"
+local text = require "sinklab.text"
+
+local module, methods = {}, {}
+
+local record_keys = { "sinklab", "script", "options", "seed", "dtype", "threads",
+  "isa", "started", "wall_s", "status", "error", "plugins", "results", "claims",
+  "files" }
+local train_keys = { "steps", "stopped_by", "loss", "linf", "wall_s", "steps_per_s" }
+local eval_keys = { "samples", "linf", "mse", "loss" }
+local csv_keys = { "step", "loss", "linf", "lr", "time" }
+local head_keys = { "layer", "head", "first_mean", "first_min", "first_std",
+  "first_all", "trigger_first", "row_mass", "proxy", "contribution", "entropy",
+  "value_norm", "rate" }
+local sinks_keys = { "samples", "threshold", "first", "proxy", "row_mass",
+  "contribution", "heads" }
+
+local function fail(message, ...) core.raise(message:format(...)) end
+
+local function is_tensor(value)
+  return type(value) == "userdata" and core.is_tensor ~= nil
+      and core.is_tensor(value)
+end
+
+--- A label is part of file names.
+local function check_label(what, label)
+  if type(label) ~= "string" or not label:match "^%w[%w_.=+-]*$" then
+    fail("%s: the label %s must be letters, digits and _ . - = +", what,
+      type(label) == "string" and ("'%s'"):format(label) or tostring(label))
+  end
+end
+
+--- Raise what a write refused.
+local function must(ok, message)
+  if not ok then fail("%s", message) end
+end
+
+-- The record.
+
+local function plugins_used()
+  local list = json.array {}
+  for i, p in ipairs(core.plugins_loaded and core.plugins_loaded() or {}) do
+    list[i] = json.object({ name = p.name, version = p.version, path = p.path,
+      hash = "sha256:" .. p.hash }, { "name", "version", "path", "hash" })
+  end
+  return list
+end
+
+local function save(self)
+  local record = self.record
+  record.wall_s = (core.clock() - self.clock) * 1000 // 1 / 1000
+  record.plugins = plugins_used()
+  must(core.file_write(self.folder .. "/run.json", json.encode(record) .. "\n"))
+end
+
+--- A file of the run by its name; the record lists it.
+local function file(self, name)
+  local files = self.record.files
+  for _, known in ipairs(files) do
+    if known == name then return self.folder .. "/" .. name end
+  end
+  files[#files + 1] = name
+  return self.folder .. "/" .. name
+end
+
+-- What is added.
+
+--- What of a table goes into the record: tensors, functions and `leave` do not.
+local function plain(t, leave)
+  local out = {}
+  for key, value in pairs(t) do
+    if key ~= leave and type(value) ~= "function" and type(value) ~= "userdata" then
+      out[key] = value
+    end
+  end
+  return out
+end
+
+local function train_record(log)
+  local out = plain(log, "log")
+  out.eval = nil
+  return json.object(out, train_keys)
+end
+
+local function sinks_record(sinks)
+  local out = plain(sinks)
+  out.heads = json.array {}
+  for i, head in ipairs(sinks.heads or {}) do
+    out.heads[i] = json.object(plain(head), head_keys)
+  end
+  for _, key in ipairs { "first", "proxy", "row_mass", "contribution" } do
+    if type(out[key]) == "table" then
+      out[key] = json.object(plain(out[key]), { "min", "mean", "max" })
+    end
+  end
+  return json.object(out, sinks_keys)
+end
+
+local function cell(value)
+  if type(value) == "number" then
+    if value ~= value then return "nan" end
+    if value == math.huge or value == -math.huge then
+      return value > 0 and "inf" or "-inf"
+    end
+    return json.number(value)
+  end
+  return value == nil and "" or tostring(value)
+end
+
+--- A training log as CSV: the known columns first, probes after them by name.
+local function csv(log)
+  local columns, seen, probes = {}, {}, {}
+  for _, key in ipairs(csv_keys) do seen[key] = true end
+  for _, entry in ipairs(log) do
+    for key in pairs(entry) do
+      if not seen[key] then
+        seen[key] = true
+        probes[#probes + 1] = key
+      end
+    end
+  end
+  table.sort(probes)
+  table.move(csv_keys, 1, #csv_keys, 1, columns)
+  table.move(probes, 1, #probes, #columns + 1, columns)
+  local lines = { table.concat(columns, ",") }
+  for i, entry in ipairs(log) do
+    local row = {}
+    for j, key in ipairs(columns) do row[j] = cell(entry[key]) end
+    lines[i + 1] = table.concat(row, ",")
+  end
+  return table.concat(lines, "\n") .. "\n"
+end
+
+--- Write a training log, the `log` of what lab.train returns, as train-<label>.csv.
+function methods:csv(label, log)
+  check_label("run:csv", label)
+  if type(log) ~= "table" then
+    fail("run:csv: expected the log of a training, got a %s", type(log))
+  end
+  must(core.file_write(file(self, "train-" .. label .. ".csv"), csv(log)))
+  save(self)
+end
+
+--- Add results under a label; run[label] gives them back.
+-- @param results  { train = what lab.train returned, sinks = what lab.sinks returned,
+--                 eval = { samples =, linf =, ... } (default train.eval) } and any
+--                 more names with numbers, strings and tables of them. A training's
+--                 log is also written as train-<label>.csv.
+function methods:add(label, results)
+  check_label("run:add", label)
+  if methods[label] or rawget(self, label) ~= nil then
+    fail("run:add: the label '%s' is taken by run.%s itself", label, label)
+  end
+  if type(results) ~= "table" then
+    fail("run:add: expected a table of results, got a %s", type(results))
+  end
+  if self.added[label] then fail("run:add: '%s' has been added before", label) end
+  local out = plain(results)
+  if results.train then out.train = train_record(results.train) end
+  local eval = results.eval or (results.train and results.train.eval)
+  out.eval = eval and json.object(plain(eval), eval_keys)
+  if results.sinks then out.sinks = sinks_record(results.sinks) end
+  self.record.results[label] = json.object(out, { "train", "eval", "sinks" })
+  self.added[label] = results
+  if results.train and results.train.log then
+    self:csv(label, results.train.log)
+  else
+    save(self)
+  end
+  core.stop_if_interrupted()
+end
+
+-- Files.
+
+--- Save a figure (lab.plot) as NAME.png, NAME.svg and NAME.pdf.
+function methods:figure(name, figure)
+  check_label("run:figure", name)
+  if (type(figure) ~= "userdata" and type(figure) ~= "table") or not figure.save then
+    fail("run:figure: expected a figure of lab.plot, got a %s", type(figure))
+  end
+  for _, extension in ipairs { "png", "svg", "pdf" } do
+    must(figure:save(file(self, name .. "." .. extension)))
+  end
+  save(self)
+end
+
+--- Save a tensor as NAME.npy.
+function methods:array(name, tensor)
+  check_label("run:array", name)
+  if not is_tensor(tensor) then
+    fail("run:array: expected a tensor, got a %s", type(tensor))
+  end
+  must(core.save_npy(file(self, name .. ".npy"), tensor))
+  save(self)
+end
+
+--- Save a model's parameters as NAME.safetensors.
+function methods:weights(name, model)
+  check_label("run:weights", name)
+  if type(model) ~= "table" or not model.save then
+    fail("run:weights: expected a model, got a %s", type(model))
+  end
+  must(model:save(file(self, name .. ".safetensors")))
+  save(self)
+end
+
+--- Print an aligned table: names of columns, then rows of as many cells.
+function methods:table(names, rows)
+  if not core.quiet() then print(text.table(names, rows)) end
+end
+
+-- Claims.
+
+local operators = {
+  [">="] = function(a, b) return a >= b end,
+  ["<="] = function(a, b) return a <= b end,
+  [">"] = function(a, b) return a > b end,
+  ["<"] = function(a, b) return a < b end,
+  ["=="] = function(a, b) return a == b end,
+}
+
+--- State what the run shows and record whether it does.
+-- @param value, op, bound  numbers and one of >= <= > < ==; NaN holds no claim
+-- @return whether it holds; if one claim of a script does not, sinklab exits with 2
+function methods:claim(claim, value, op, bound)
+  if type(claim) ~= "string" then
+    fail("run:claim: what is claimed must be a string, got a %s", type(claim))
+  end
+  for name, x in pairs { value = value or false, bound = bound or false } do
+    if type(x) ~= "number" then
+      fail("run:claim '%s': the %s must be a number, got a %s", claim, name,
+        x and type(x) or "nil")
+    end
+  end
+  if not operators[op] then
+    fail("run:claim '%s': the operator must be >= <= > < or ==, got '%s'", claim,
+      tostring(op))
+  end
+  local holds = operators[op](value, bound)
+  local claims = self.record.claims
+  claims[#claims + 1] = json.object({ text = claim, value = value, op = op,
+    bound = bound, holds = holds }, { "text", "value", "op", "bound", "holds" })
+  if not (holds and core.quiet()) then
+    local shown = value == value and ("%.6g"):format(value) or "NaN"
+    print(("%s  %s: %s %s %.6g"):format(holds and "holds" or "FAILS", claim, shown, op,
+      bound))
+  end
+  save(self)
+  return holds
+end
+
+-- Begin and end.
+
+local function all_hold(self)
+  for _, claim in ipairs(self.record.claims) do
+    if not claim.holds then return false end
+  end
+  return true
+end
+
+local open
+
+--- The host calls this when the script has ended: "complete", "failed" with the error,
+-- or "interrupted". Returns whether every claim holds.
+function module.finish(status, message)
+  if status == "complete" then options.unread() end
+  local self = open
+  if not self then return true end
+  open = nil
+  self.record.status = status
+  if status == "failed" then self.record.error = message end
+  save(self)
+  if not core.quiet() then
+    io.stderr:write(("%s after %.1f s: %s\n"):format(status, self.record.wall_s,
+      self.folder))
+  end
+  return all_hold(self)
+end
+
+--- runs/<script>-<UTC time>, with a number after it if that is taken.
+local function new_folder(script)
+  local name = script:match "([^/]+)$":gsub("%.lua$", "")
+  local base = ("runs/%s-%s"):format(name, core.utc "%Y%m%dT%H%M%SZ")
+  local folder, n = base, 1
+  while core.folder_exists(folder) do
+    n = n + 1
+    folder = base .. "-" .. n
+  end
+  return folder
+end
+
+--- Open the run: its directory, where everything is written, and its record.
+--
+-- The directory is runs/<script>-<UTC time> or what --out says (files of the same
+-- names in it are replaced). The record is on the disk from now on with the status
+-- "running", and is "complete", "failed" or "interrupted" in the end. A script has one
+-- run. In the REPL a new run ends the one before.
+function module.run()
+  local host = core.host
+  if host.help then
+    print "It has no options of its own."
+    core.quit(0)
+  end
+  options.unread()
+  if open and host.script then fail "lab.run: this script has opened its run already" end
+  if open then module.finish "complete" end
+  local script = host.shown or "repl"
+  local values = host.options or {}
+  local folder = host.out or new_folder(script)
+  must(core.make_folders(folder))
+  local seed, dtype = rawget(values, "seed"), rawget(values, "dtype")
+  local self = setmetatable({ folder = folder, clock = core.clock(), added = {},
+    record = json.object({
+      sinklab = core.version, script = script,
+      options = json.object(plain(values)),
+      seed = seed == nil and json.null or seed,
+      dtype = dtype == nil and "f32" or dtype,
+      threads = core.threads(), isa = core.isa(), started = core.utc(),
+      status = "running", results = json.object {}, claims = json.array {},
+      files = json.array {},
+    }, record_keys) }, {
+      __name = "sinklab.run",
+      __index = function(self, key)
+        if methods[key] then return methods[key] end
+        local added = rawget(self, "added")[key]
+        if added == nil then
+          local names = {}
+          for name in pairs(methods) do names[#names + 1] = name end
+          for name in pairs(self.added) do names[#names + 1] = name end
+          local near = core.nearest(tostring(key), names)
+          fail("run.%s: nothing was added under this label%s", tostring(key),
+            near and (" (did you mean '%s'?)"):format(near) or "")
+        end
+        return added
+      end,
+      __tostring = function(self) return "run in " .. self.folder end,
+    })
+  open = self
+  save(self)
+  return self
+end
+
+return module

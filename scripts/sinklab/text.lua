@@ -1,0 +1,51 @@
+--- text.lua - lab.text: aligned tables and words for the terminal.
+local text = {}
+
+--- Columns that a string takes on a terminal; bytes where it is not UTF-8.
+function text.width(s) return utf8.len(s) or #s end
+
+local function is_number(s)
+  return s == "-" or s == "nan" or s == "" or tonumber(s) ~= nil
+end
+
+--- An aligned table: columns of numbers to the right, of words to the left.
+-- @param names  the head of each column
+-- @param rows   lists of as many cells, strings or numbers
+-- @return text without a newline at its end
+function text.table(names, rows)
+  local cells, widths, right = {}, {}, {}
+  for j, name in ipairs(names) do
+    widths[j], right[j] = text.width(name), #rows > 0
+  end
+  for i, row in ipairs(rows) do
+    cells[i] = {}
+    for j = 1, #names do
+      local s = row[j] == nil and "" or tostring(row[j])
+      cells[i][j] = s
+      widths[j] = math.max(widths[j], text.width(s))
+      right[j] = right[j] and is_number(s)
+    end
+  end
+  local function line(row)
+    local out = {}
+    for j, s in ipairs(row) do
+      local pad = (" "):rep(widths[j] - text.width(s))
+      out[j] = right[j] and pad .. s or s .. pad
+    end
+    return (table.concat(out, "  "):gsub("%s+$", ""))
+  end
+  local lines = { line(names) }
+  local rule = {}
+  for j, w in ipairs(widths) do rule[j] = ("-"):rep(w) end
+  lines[2] = table.concat(rule, "  ")
+  for _, row in ipairs(cells) do lines[#lines + 1] = line(row) end
+  return table.concat(lines, "\n")
+end
+
+--- "a, b or c" from a list.
+function text.alternatives(list)
+  if #list < 2 then return tostring(list[1]) end
+  return table.concat(list, ", ", 1, #list - 1) .. " or " .. tostring(list[#list])
+end
+
+return text
