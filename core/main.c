@@ -228,9 +228,9 @@ static int run_script (sl_session *s, arguments *a) {
     const char *name = a->word[0];
     return conclude (s, call_library (s, "no_script", 1, &name));
   }
-  if (a->help) {
+  if (a->help || a->n > 0) {
     const char *names[] = { path, shown };
-    int code = call_library (s, "script_help", 2, names);
+    int code = call_library (s, "before_script", 2, names);
     if (code != LUA_OK || !lua_toboolean (s->L, -1)) return conclude (s, code);
   }
   snprintf (folder, sizeof folder, "%s", path);

@@ -251,7 +251,10 @@ static struct sigaction base_action[2]; /* SIGINT, SIGTERM */
 static void interrupt_hook (lua_State *L, lua_Debug *ar) {
   (void)ar;
   lua_sethook (L, NULL, 0, 0);
-  luaL_error (L, "interrupted");
+  sl_lua_push_where (L);
+  lua_pushliteral (L, "interrupted");
+  lua_concat (L, 2);
+  lua_error (L);
 }
 
 void sl_session_grace (lua_State *L) {

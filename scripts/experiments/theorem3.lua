@@ -15,7 +15,7 @@ local opt = lab.options {
   seed = { 0, "of the first run", min = 0 },
   seeds = { 5, "runs, with seeds from --seed on", min = 1 },
   samples = { 1000, "sequences measured", min = 2 },
-  attention = { "relu", "mechanism" },
+  attention = { "relu", doc = "mechanism" },
 }
 
 local run = lab.run()

@@ -1,5 +1,6 @@
 --- command.lua - the commands that are written in Lua: list, plugin, help of a script.
 local core = require "sinklab.core"
+local options = require "sinklab.options"
 local text = require "sinklab.text"
 
 local command = {}
@@ -49,16 +50,21 @@ function command.no_script(name)
     or "\n  sinklab list shows the experiments")
 end
 
---- What a script says of itself. Returns true if it may have options, which only it
--- can print.
-function command.script_help(path, shown)
+--- What can be done about --help and options before a script runs: print what it says
+-- of itself; refuse options if it can have none. Returns true if it is to run, which
+-- with --help ends at its lab.options.
+function command.before_script(path, shown)
+  local file <close> = assert(io.open(path))
+  local may_have_options = file:read "a":find("options", 1, true) ~= nil
+  if not core.host.help then
+    if not may_have_options then options.unread() end
+    return true
+  end
   print("sinklab run " .. shown .. " [--key=VALUE ...]\n")
   for _, line in ipairs(header(path)) do print(line) end
   print "\nOptions of every script: --out=DIR --threads=N --quiet --traceback"
-  local file <close> = assert(io.open(path))
-  if file:read "a":find("options", 1, true) then return true end
-  print "It has no options of its own."
-  return false
+  if not may_have_options then print "It has no options of its own." end
+  return may_have_options
 end
 
 local plugin = {}

@@ -165,6 +165,7 @@ function methods:add(label, results)
   local eval = results.eval or (results.train and results.train.eval)
   out.eval = eval and json.object(plain(eval), eval_keys)
   if results.sinks then out.sinks = sinks_record(results.sinks) end
+  json.encode(out) -- raises before anything is kept
   self.record.results[label] = json.object(out, { "train", "eval", "sinks" })
   self.added[label] = results
   if results.train and results.train.log then

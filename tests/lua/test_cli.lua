@@ -1,0 +1,171 @@
+-- test_cli.lua - the command line: commands, scripts, errors, exit status.
+local check = require "check"
+local process = require "process"
+local lab = require "sinklab"
+
+local folder = process.folder "cli"
+
+local function sinklab(...) return process.run({ ... }, { folder = folder }) end
+
+local function script(text, ...)
+  process.write(folder .. "/s.lua", text)
+  return sinklab("run", "s.lua", ...)
+end
+
+check.test("version", function()
+  for _, word in ipairs { "version", "--version" } do
+    local r = sinklab(word)
+    check.equal(r.code, 0)
+    check.equal(r.out, ("sinklab %s (%s, Lua %s)\n"):format(lab.version, lab.isa(),
+      r.out:match "Lua (%d%.%d%.%d+)"))
+  end
+  check.equal(sinklab("version", "x").code, 1)
+end)
+
+check.test("help names every command", function()
+  local r = sinklab("help")
+  check.equal(r.code, 0)
+  for _, part in ipairs { "run SCRIPT", "repl", "list", "plugin list|info NAME",
+    "version", "--out=DIR", "--threads=N", "--quiet", "--traceback", "Exit status" } do
+    check.contains(r.out, part)
+  end
+  check.equal(sinklab("--help").out, r.out)
+end)
+
+check.test("list: every experiment with its purpose", function()
+  local r = sinklab("list")
+  check.equal(r.code, 0)
+  check.contains(r.out, "theorem2")
+  for line in r.out:gmatch "[^\n]+" do
+    check.equal(line:match "^[%w_-]+  +%S.*$", line)
+  end
+  check.contains(sinklab("list", "--x").err, "no option '--x' here")
+end)
+
+check.test("an unknown command names the nearest", function()
+  local cases = { rn = "no command 'rn' (did you mean 'run'?)",
+    lst = "did you mean 'list'?", ["s.lua"] = "try: sinklab run s.lua",
+    qqqqqqqq = "try: sinklab help" }
+  for word, want in pairs(cases) do
+    local r = sinklab(word)
+    check.equal(r.code, 1, word)
+    check.equal(r.out, "", word)
+    check.contains(r.err, want, word)
+  end
+end)
+
+check.test("a script is found as given, with .lua, and among the experiments", function()
+  process.write(folder .. "/here.lua", "print(arg[0], ...)")
+  for _, name in ipairs { "here", "here.lua", "./here.lua", folder .. "/here" } do
+    check.equal(sinklab("run", name).code, 0, name)
+  end
+  check.equal(sinklab("run", "here").out, "here.lua\n")
+  for _, name in ipairs { "theorem2", "theorem2.lua", "experiments/theorem2",
+    "experiments/theorem2.lua" } do
+    local r = sinklab("run", name, "--help")
+    check.equal(r.code, 0, name)
+    check.contains(r.out, "sinklab run experiments/theorem2.lua [--key=VALUE ...]")
+    check.contains(r.out, "--num_layers=2")
+  end
+end)
+
+check.test("a script that is not there", function()
+  local r = sinklab("run", "theorm2")
+  check.equal(r.code, 1)
+  check.contains(r.err, "sinklab: no script 'theorm2' here or in ")
+  check.contains(r.err, "(did you mean 'theorem2'?)")
+  check.contains(sinklab("run").err, "run needs a script")
+  check.equal(sinklab("run", folder).code, 1)
+end)
+
+check.test("an error is one line with the script's place; --traceback shows more",
+  function()
+    local r = script 'local t = nil\nprint(t.x)'
+    check.equal(r.code, 1)
+    check.equal(r.err,
+      "sinklab: s.lua:2: attempt to index a nil value (local 't')\n")
+    r = script('error "x"', "--traceback")
+    check.contains(r.err, "sinklab: s.lua:1: x\nstack traceback:")
+    check.contains(script("x = = 1").err, "sinklab: s.lua:1: unexpected symbol")
+    check.contains(script("error({})").err, "the error raised is a table, not a text")
+    check.contains(script('error(setmetatable({}, { __tostring = function() return "mine" end }))').err,
+      "sinklab: mine")
+  end)
+
+check.test("globals must be declared", function()
+  check.contains(script("return prnt").err,
+    "s.lua:1: undeclared global 'prnt' (did you mean 'print'?)")
+  check.contains(script("\nx = 1").err,
+    "s.lua:2: assignment to undeclared global 'x' (make it local)")
+  check.equal(script('rawset(_G, "x", 1) print(x)').out, "1\n")
+end)
+
+check.test("library errors are blamed on the script", function()
+  local r = script 'local lab = require "sinklab"\nlab.json.decode()'
+  check.contains(r.err, "sinklab: s.lua:2: bad argument #1")
+  r = script 'local lab = require "sinklab"\nlab.optin {}'
+  check.contains(r.err, "s.lua:2: lab.optin: no such name (did you mean lab.")
+  r = script 'local lab = require "sinklab"\nlab.x = 1'
+  check.contains(r.err, "s.lua:2: lab.x: the library's table takes no new names")
+end)
+
+check.test("modules: beside the script, then SINKLAB_PATH, never the library's", function()
+  local other = process.folder "cli-path"
+  process.write(folder .. "/near.lua", 'return "beside"')
+  process.write(other .. "/near.lua", 'return "path"')
+  process.write(other .. "/far.lua", 'return "path"')
+  process.write(folder .. "/sinklab.lua", 'return "an impostor"')
+  process.write(folder .. "/s.lua", [[
+    print(require "near", require "far", type(require "sinklab"))
+    print(pcall(require, "nowhere"))]])
+  local r = process.run({ "run", "s" }, { folder = folder,
+    env = { SINKLAB_PATH = "/nowhere:" .. other, LUA_PATH = "/x/?.lua" } })
+  os.remove(folder .. "/sinklab.lua")
+  check.equal(r.code, 0, r.err)
+  check.contains(r.out, "beside\tpath\ttable\nfalse\t")
+  check.equal(r.out:find("/x/", 1, true), nil)
+end)
+
+check.test("a script may start with #! or a byte order mark", function()
+  check.equal(script("#!/usr/bin/env -S sinklab run\nprint(1)").out, "1\n")
+  check.equal(script("\xEF\xBB\xBFprint(1)").out, "1\n")
+  check.contains(script("#!x\nprint(nil + 1)").err, "s.lua:2:")
+  check.contains(script("\27Lua").err, "binary")
+  check.equal(script("").code, 0)
+end)
+
+check.test("a pipe on the standard input is run", function()
+  local function piped(text, ...)
+    return process.run({ ... }, { folder = folder, input = text })
+  end
+  check.equal(piped("local x = 2\nprint(x + 1)").out, "3\n")
+  check.equal(piped("1 + 1, lab.isa()").out, "2\n" .. lab.isa() .. "\n")
+  check.equal(piped("x = { b = 1, a = 2 } print(x.a)", "repl").out, "2\n")
+  local r = piped 'print "a"\nerror "x"'
+  check.equal(r.code, 1)
+  check.equal(r.out, "a\n")
+  check.equal(r.err, "sinklab: stdin:2: x\n")
+  r = piped "x = = 1"
+  check.equal(r.code, 1)
+  check.contains(r.err, "sinklab: stdin:1: unexpected symbol")
+  check.equal(piped("", "--threads=2").code, 0)
+  check.equal(piped("lab.threads()", "--threads=2").out, "2\n")
+end)
+
+check.test("SINKLAB_ISA that cannot be used", function()
+  process.write(folder .. "/s.lua", "print(1)")
+  for _, arguments in ipairs { { "version" }, { "run", "s" }, { "list" } } do
+    local r = process.run(arguments, { folder = folder, env = { SINKLAB_ISA = "z80" } })
+    check.equal(r.code, 1)
+    check.equal(r.out, "")
+    check.contains(r.err, "sinklab: SINKLAB_ISA=z80: ")
+  end
+end)
+
+check.test("SINKLAB_SCRIPTS that is not there", function()
+  local r = process.run({ "list" }, { env = { SINKLAB_SCRIPTS = "/nowhere" } })
+  check.equal(r.code, 1)
+  check.contains(r.err, "SINKLAB_SCRIPTS=/nowhere: no such folder")
+end)
+
+check.done()

@@ -1,0 +1,177 @@
+-- test_run.lua - lab.run: the directory, run.json, claims, and how runs end.
+local check = require "check"
+local process = require "process"
+local lab = require "sinklab"
+
+local folder = process.folder "run"
+
+local function run(script, ...)
+  process.write(folder .. "/s.lua", script)
+  return process.run({ "run", "s", "--out=o", ... }, { folder = folder })
+end
+
+local function record(path)
+  local text = process.read(folder .. "/" .. (path or "o/run.json"))
+  return assert(lab.json.decode(text)), text
+end
+
+local begin = [[
+local lab = require "sinklab"
+local opt = lab.options { seed = 3, lr = 0.1, dtype = "f64" }
+local run = lab.run()
+]]
+
+check.test("a complete run: keys in order, values with their types", function()
+  local r = run(begin .. [[
+    local log = { steps = 2, stopped_by = "linf", loss = 0.5, linf = 0.004,
+      wall_s = 1.5, steps_per_s = 4.0 / 3, eval = { samples = 10, linf = 0.1 },
+      log = { { step = 0, loss = 1.5, lr = 0.1, time = 0.0 },
+        { step = 1, loss = 0 / 0, lr = 0.1, time = 0.5, gap = 2 } } }
+    run:add("softmax", { train = log, sinks = { samples = 4, threshold = 0.3,
+      heads = { { layer = 1, head = 1, first_mean = 0.99, contribution = 0 / 0 } },
+      first = { min = 0.99, mean = 0.99, max = 0.99 } } })
+    print(run.softmax.train == log, run.softmax.sinks.first.max)
+    run:claim("it sinks", run.softmax.sinks.first.max, ">=", 0.98)
+    run:table({ "a", "b" }, { { 1, "x" } })]], "--lr=0.25", "--threads=1")
+  check.equal(r.code, 0, r.err)
+  check.contains(r.out, "true\t0.99\n")
+  check.contains(r.out, "holds  it sinks: 0.99 >= 0.98\n")
+  check.contains(r.out, "a  b\n-  -\n1  x\n")
+  check.contains(r.err, "complete after ")
+  local t, text = record()
+  check.equal(t.sinklab, lab.version)
+  check.equal(t.script, "s.lua")
+  check.equal(t.options, { dtype = "f64", lr = 0.25, seed = 3 })
+  check.equal(t.seed, 3)
+  check.equal(t.dtype, "f64")
+  check.equal(t.threads, 1)
+  check.equal(t.isa, lab.isa())
+  check.equal(t.status, "complete")
+  check.equal(t.error, nil)
+  check.equal(t.started:match "^%d%d%d%d%-%d%d%-%d%dT%d%d:%d%d:%d%dZ$", t.started)
+  check.equal(type(t.wall_s), "number")
+  check.equal(t.results.softmax.train, { steps = 2, stopped_by = "linf", loss = 0.5,
+    linf = 0.004, wall_s = 1.5, steps_per_s = 4.0 / 3 })
+  check.equal(t.results.softmax.eval, { samples = 10, linf = 0.1 })
+  check.equal(t.results.softmax.sinks.heads, { { layer = 1, head = 1,
+    first_mean = 0.99, contribution = lab.json.null } })
+  check.equal(t.claims, { { text = "it sinks", value = 0.99, op = ">=", bound = 0.98,
+    holds = true } })
+  check.equal(t.files, { "train-softmax.csv" })
+  local last = 0
+  for _, key in ipairs { "sinklab", "script", "options", "seed", "dtype", "threads",
+    "isa", "started", "wall_s", "status", "plugins", "results", "claims", "files" } do
+    local at = text:find('\n  "' .. key .. '": ', 1, true)
+    check.equal(at and at > last, true, key)
+    last = at
+  end
+  check.equal(process.read(folder .. "/o/train-softmax.csv"),
+    "step,loss,linf,lr,time,gap\n0,1.5,,0.1,0.0,\n1,nan,,0.1,0.5,2\n")
+end)
+
+check.test("a claim that does not hold: exit 2, NaN holds nothing", function()
+  local r = run(begin .. [[
+    print(run:claim("a", 1, "<", 1), run:claim("b", 0 / 0, "<=", 1),
+      run:claim("c", 1, "==", 1.0))]])
+  check.equal(r.code, 2, r.err)
+  check.contains(r.out, "FAILS  a: 1 < 1\nFAILS  b: NaN <= 1\nholds  c: 1 == 1\n")
+  check.contains(r.out, "false\tfalse\ttrue")
+  local t = record()
+  check.equal(t.status, "complete")
+  check.equal(t.claims[2], { text = "b", value = lab.json.null, op = "<=", bound = 1,
+    holds = false })
+end)
+
+check.test("--quiet: failed claims only", function()
+  local r = run(begin .. [[
+    run:claim("a", 1, "<", 1) run:claim("b", 1, "<=", 1) run:table({ "a" }, { { 1 } })]],
+    "--quiet")
+  check.equal(r.code, 2)
+  check.equal(r.out, "FAILS  a: 1 < 1\n")
+  check.equal(r.err, "")
+end)
+
+check.test("an error leaves a valid record that says so", function()
+  local r = run(begin .. 'run:claim("a", 1, "<", 1)\nlocal x = nil + 1')
+  check.equal(r.code, 1)
+  check.contains(r.err, "sinklab: s.lua:5: attempt to perform arithmetic on a nil")
+  local t = record()
+  check.equal(t.status, "failed")
+  check.contains(t.error, "s.lua:5: attempt to perform")
+  check.equal(#t.claims, 1)
+end)
+
+check.test("the record exists and says running while the script runs", function()
+  local r = run(begin .. [[
+    local file <close> = io.open(run.folder .. "/run.json")
+    print(lab.json.decode(file:read "a").status)]])
+  check.contains(r.out, "running\n")
+end)
+
+check.test("wrong use is blamed on the script's line", function()
+  local cases = {
+    ['run:claim("a", nil, "<", 1)'] = "the value must be a number, got a nil",
+    ['run:claim("a", 1, "<", "x")'] = "the bound must be a number, got a string",
+    ['run:claim("a", 1, "=<", 1)'] = "the operator must be >= <= > < or ==, got '=<'",
+    ['run:claim(1, 1, "<", 1)'] = "what is claimed must be a string, got a number",
+    ['run:add("a/b", {})'] = "the label 'a/b' must be letters",
+    ['run:add("claim", {})'] = "the label 'claim' is taken by run.claim itself",
+    ['run:add("record", {})'] = "the label 'record' is taken",
+    ['run:add("a", 1)'] = "expected a table of results, got a number",
+    ['run:add("a", {}) run:add("a", {})'] = "'a' has been added before",
+    ['run:add("a", { f = { print } })'] = "JSON: cannot say a function",
+    ['run:add("soft", {}) print(run.sof)'] = "nothing was added under this label (did you mean 'soft'?)",
+    ['run:figure("f", 1)'] = "expected a figure of lab.plot, got a number",
+    ['run:array("f", 1)'] = "expected a tensor, got a number",
+    ['run:weights("f", {})'] = "expected a model, got a table",
+    ['run:csv("f", 1)'] = "expected the log of a training, got a number",
+    ["lab.run()"] = "this script has opened its run already",
+  }
+  for line, want in pairs(cases) do
+    local r = run(begin .. line)
+    check.equal(r.code, 1, line)
+    check.contains(r.err, want, line)
+    check.contains(r.err, "sinklab: s.lua:4: ", line)
+    check.equal(record().status, "failed", line)
+  end
+end)
+
+check.test("without --out the directory is runs/<script>-<UTC time>", function()
+  local where = process.folder "runs"
+  process.write(where .. "/my.lua", 'print(require "sinklab".run().folder)')
+  local first = process.run({ "run", "my" }, { folder = where })
+  local second = process.run({ "run", "my" }, { folder = where })
+  check.equal(first.code, 0, first.err)
+  local a, b = first.out:match "^(.-)\n", second.out:match "^(.-)\n"
+  check.equal(a:match "^runs/my%-%d%d%d%d%d%d%d%dT%d%d%d%d%d%dZ[-%d]*$", a)
+  check.equal(a ~= b, true, "two runs in one second share a directory")
+  for _, path in ipairs { a, b } do
+    local t = lab.json.decode(process.read(where .. "/" .. path .. "/run.json"))
+    check.equal(t.status, "complete")
+  end
+end)
+
+check.test("a directory that cannot be made", function()
+  process.write(folder .. "/file", "")
+  process.write(folder .. "/s.lua", begin)
+  local r = process.run({ "run", "s", "--out=file/below" }, { folder = folder })
+  check.equal(r.code, 1)
+  check.contains(r.err, "file/below")
+end)
+
+for signal, code in pairs { INT = 130, TERM = 143 } do
+  check.test("SIG" .. signal .. " ends the script and the record says so", function()
+    process.write(folder .. "/s.lua", begin
+      .. 'run:claim("a", 1, "<", 2)\nprint "ready" io.stdout:flush()\nwhile true do end')
+    local r = process.signalled({ "run", "s", "--out=o" }, signal, "ready",
+      { folder = folder })
+    check.equal(r.code, code, r.err)
+    check.contains(r.err, "s.lua:6: interrupted")
+    check.contains(r.err, "interrupted after ")
+    local t = record()
+    check.equal(t.status, "interrupted")
+    check.equal(#t.claims, 1)
+  end)
+end
+
+check.done()

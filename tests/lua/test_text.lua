@@ -1,0 +1,48 @@
+-- test_text.lua - tables for the terminal, and how the prompt prints results.
+local check = require "check"
+local lab = require "sinklab"
+local show = require "sinklab.show"
+
+check.test("numbers to the right, words to the left", function()
+  check.equal(lab.text.table({ "name", "value" }, { { "a", 1.5 }, { "bcd", -10 } }),
+    "name  value\n----  -----\na       1.5\nbcd     -10")
+end)
+
+check.test("missing cells and wide characters", function()
+  check.equal(lab.text.table({ "é", "b" }, { { "x" }, { "yy", "" } }),
+    "é   b\n--  -\nx\nyy")
+  check.equal(lab.text.table({ "a" }, {}), "a\n-")
+end)
+
+check.test("alternatives", function()
+  check.equal(lab.text.alternatives { "a" }, "a")
+  check.equal(lab.text.alternatives { "a", "b", "c" }, "a, b or c")
+end)
+
+--- What show prints.
+local function shown(...)
+  local lines, old = {}, print
+  _G.print = function(s) lines[#lines + 1] = s end
+  local ok, message = pcall(show, ...)
+  _G.print = old
+  assert(ok, message)
+  return table.concat(lines, "\n")
+end
+
+check.test("tables print with their keys sorted", function()
+  check.equal(shown { b = 2, a = "x", [3] = true }, '{ [3] = true, a = "x", b = 2 }')
+  check.equal(shown { 1, 2, n = {} }, "{ 1, 2, n = {} }")
+  check.equal(shown(nil, "text", 1.5), "nil\ntext\n1.5")
+end)
+
+check.test("deep, long and circular tables end", function()
+  check.contains(shown { { { { 1 } } } }, "{ ... }")
+  local loop = {}
+  loop.again = loop
+  check.contains(shown(loop), "the same table again")
+  local long = {}
+  for i = 1, 1000 do long[i] = i end
+  check.contains(shown(long), "940 more")
+end)
+
+check.done()
