@@ -22,6 +22,8 @@ typedef struct sl_visibility {
 } sl_visibility;
 void sl_visible (const sl_visibility *v, int i, int n, int *lo, int *hi);
 
+/* Of 'attention'; 'mechanism' uses mechanism, d_head (widths of parameters),
+** visibility, has_param and has_length, and takes heads from the scores. */
 typedef struct sl_attention_attr {
   const sl_mechanism *mechanism; /* outlives the program */
   int heads, kv_heads;
@@ -32,10 +34,15 @@ typedef struct sl_attention_attr {
   int has_param, has_length;
   int recompute_from; /* t at or above this recomputes weights in backward instead
                       ** of saving them (0: the default, 256) */
+  int block; /* query rows at a time, at most 32 (0: by t); changes no bit */
 } sl_attention_attr;
 
 /* Slopes of ALiBi (Press et al. 2022) for h heads. */
 void sl_alibi_slopes (int heads, double *slopes);
+
+/* Sinusoidal positions (Vaswani et al. 2017, section 3.5), row-major (positions, d):
+** table[p][2k] = sin (p / 10000^(2k/d)), table[p][2k+1] = cos of the same. */
+void sl_sinusoidal (ptrdiff_t positions, ptrdiff_t d, double *table);
 
 typedef enum sl_rope_pairs {
   SL_ROPE_INTERLEAVED, /* turns (2k, 2k+1): GPT-J, GGUF llama */

@@ -1,0 +1,245 @@
+/* infer.c - shapes and buffer sizes of the attention layer's ops. */
+#include "attention/kernels.h"
+#include "attention/plugins.h"
+#include "base/memory.h"
+#include <limits.h>
+#include <math.h>
+
+/* "(2, 16, 64)" for an error. */
+typedef struct text {
+  char s[96];
+} text;
+
+static const char *shape (const sl_view *v, text *t) {
+  return sl_shape_text (v->ndim, v->dim, t->s, sizeof t->s);
+}
+
+/* Reserve a rows x columns buffer at the end of the scratch; 16 reals are at least
+** 64 bytes. */
+static int reserve (size_t *end, size_t rows, size_t columns, size_t *at) {
+  size_t n;
+  if (sl_size_mul (rows, columns, &n) || n > SIZE_MAX / 16 - *end - 16)
+    return -1;
+  *at = *end;
+  *end += (n + 15) / 16 * 16;
+  return 0;
+}
+
+/* The mechanism, its visibility and the optional inputs, common to both ops. */
+static int check_mechanism (const char *op, const sl_attention_attr *a,
+                            int first, int n_in, const sl_view *in,
+                            ptrdiff_t batch, int heads, int *params,
+                            sl_error *e) {
+  const sl_loaded *l;
+  text t;
+  int at = first;
+  if (!a->mechanism) return sl_fail (e, "%s: no mechanism given", op);
+  l = a->mechanism->loaded;
+  if (!l->plugin[SL_F64]->row)
+    return sl_fail (e, "%s: plugin '%s' is a %s; this version composes only "
+                       "row plugins",
+                    op, l->name, sl_plugin_shape (l->plugin[SL_F64]));
+  if (a->visibility.window < 0)
+    return sl_fail (e, "%s: window is %d; expected 0 (none) or more", op,
+                    a->visibility.window);
+  *params = sl_mechanism_params (a->mechanism, a->d_head);
+  if (*params < 0)
+    return sl_fail (e, "%s: plugin '%s' has too many parameters for heads of "
+                       "width %d",
+                    op, l->name, a->d_head);
+  if (n_in != first + (a->has_param != 0) + (a->has_length != 0))
+    return sl_fail (e, "%s: %d inputs; expected %d", op, n_in,
+                    first + (a->has_param != 0) + (a->has_length != 0));
+  if ((*params > 0) != (a->has_param != 0))
+    return sl_fail (e, *params ? "%s: plugin '%s' has %d parameters a head; "
+                                 "give them as param"
+                               : "%s: plugin '%s' has no parameters; param was "
+                                 "given",
+                    op, l->name, *params);
+  if (a->has_param) {
+    const sl_view *p = &in[at++];
+    if (p->ndim != 2 || p->dim[0] != heads || p->dim[1] != *params)
+      return sl_fail (e, "%s: param is %s; plugin '%s' expects (%d, %d)", op,
+                      shape (p, &t), l->name, heads, *params);
+  }
+  if (a->has_length) {
+    const sl_view *p = &in[at];
+    if (p->ndim != 1 || p->dim[0] != batch)
+      return sl_fail (e, "%s: length is %s; expected (%td), one a sequence", op,
+                      shape (p, &t), batch);
+  }
+  return 0;
+}
+
+static int check_heads (const sl_attention_attr *a, sl_error *e) {
+  if (a->heads < 1 || a->kv_heads < 1 || a->heads % a->kv_heads != 0)
+    return sl_fail (e, "attention: %d heads on %d key/value heads; expected a "
+                       "multiple of 1 or more",
+                    a->heads, a->kv_heads);
+  if (a->d_head < 1)
+    return sl_fail (e, "attention: d_head is %d; expected 1 or more",
+                    a->d_head);
+  if (!isfinite (a->scale))
+    return sl_fail (e, "attention: scale is %g; expected a finite number",
+                    a->scale);
+  if (a->recompute_from < 0 || a->block < 0)
+    return sl_fail (e, "attention: %s is %d; expected 0 (default) or more",
+                    a->block < 0 ? "block" : "recompute_from",
+                    a->block < 0 ? a->block : a->recompute_from);
+  return 0;
+}
+
+static int check_shapes (const sl_attention_attr *a, int n_in,
+                         const sl_view *in, sl_error *e) {
+  const sl_view *q = &in[0], *k = &in[1], *v = &in[2];
+  text tq, tk, tv;
+  if (n_in < 3)
+    return sl_fail (e, "attention: %d inputs; expected q, k, v", n_in);
+  if (q->ndim != 3 || k->ndim != 3 || v->ndim != 3 || k->dim[0] != q->dim[0] ||
+      v->dim[0] != q->dim[0] || k->dim[1] != q->dim[1] ||
+      v->dim[1] != q->dim[1])
+    return sl_fail (e, "attention: q %s, k %s, v %s; expected (b, t, width) "
+                       "with equal b and t",
+                    shape (q, &tq), shape (k, &tk), shape (v, &tv));
+  if (q->dim[2] != (ptrdiff_t)a->heads * a->d_head ||
+      k->dim[2] != (ptrdiff_t)a->kv_heads * a->d_head)
+    return sl_fail (e, "attention: q %s, k %s; %d heads and %d key/value heads "
+                       "of width %d expect widths %td and %td",
+                    shape (q, &tq), shape (k, &tk), a->heads, a->kv_heads,
+                    a->d_head, (ptrdiff_t)a->heads * a->d_head,
+                    (ptrdiff_t)a->kv_heads * a->d_head);
+  if (v->dim[2] < 1 || v->dim[2] % a->kv_heads != 0)
+    return sl_fail (e, "attention: v %s; its width must be a multiple of %d, "
+                       "the number of key/value heads",
+                    shape (v, &tv), a->kv_heads);
+  if (q->dim[0] > INT_MAX || q->dim[1] > INT_MAX / 2 || v->dim[2] > INT_MAX)
+    return sl_fail (e, "attention: q %s is too large", shape (q, &tq));
+  return 0;
+}
+
+/* As many rows as keep the four block x T buffers in the second-level cache, but
+** enough that a key is read for several queries. */
+static int choose_block (const sl_attention_attr *a, int t) {
+  int rows = a->block ? a->block : SL_MOST_ROWS;
+  if (!a->block)
+    while (rows > 8 && (long)rows * t > 1L << 15) rows /= 2;
+  if (rows > SL_MOST_ROWS) rows = SL_MOST_ROWS;
+  return rows < t ? rows : t;
+}
+
+int sl_attention_plan_of (const sl_attention_attr *a, int n_in,
+                          const sl_view *in, sl_attention_plan *p,
+                          sl_error *e) {
+  size_t t, d, dv, rows, end = 0;
+  if (check_heads (a, e) || check_shapes (a, n_in, in, e) ||
+      check_mechanism ("attention", a, 3, n_in, in, in[0].dim[0], a->heads,
+                       &p->params, e))
+    return -1;
+  p->batch = (int)in[0].dim[0];
+  p->t = (int)in[0].dim[1];
+  p->heads = a->heads;
+  p->kv_heads = a->kv_heads;
+  p->d = a->d_head;
+  p->dv = (int)(in[2].dim[2] / a->kv_heads);
+  p->block = choose_block (a, p->t);
+  p->recompute = p->t >= (a->recompute_from ? a->recompute_from
+                                            : SL_RECOMPUTE_FROM);
+  t = (size_t)p->t;
+  d = (size_t)p->d;
+  dv = (size_t)p->dv;
+  rows = (size_t)p->block;
+  p->saved = 0;
+  if (!p->recompute &&
+      (sl_size_mul (t, t, &p->saved) ||
+       sl_size_mul (p->saved, 2 * (size_t)p->heads, &p->saved) ||
+       sl_size_mul (p->saved, (size_t)p->batch, &p->saved)))
+    return sl_fail (e, "attention: the weights of %d sequences of %d tokens do "
+                       "not fit in memory",
+                    p->batch, p->t);
+  if (reserve (&end, t, d, &p->q) || reserve (&end, t, d, &p->k) ||
+      reserve (&end, t, dv, &p->v) || reserve (&end, t, d, &p->kt) ||
+      reserve (&end, t, dv, &p->vt) || reserve (&end, t, d, &p->dq) ||
+      reserve (&end, t, d, &p->dk) || reserve (&end, t, dv, &p->dv_sum) ||
+      reserve (&end, rows, t, &p->scores) ||
+      reserve (&end, rows, t, &p->weights) ||
+      reserve (&end, rows, t, &p->dscores) ||
+      reserve (&end, rows, t, &p->dweights) ||
+      reserve (&end, 1, (size_t)p->params, &p->dparam) ||
+      reserve (&end, 1, t, &p->row))
+    return sl_fail (e, "attention: %d tokens of width %d and %d do not fit in "
+                       "memory",
+                    p->t, p->d, p->dv);
+  p->scratch = end;
+  return 0;
+}
+
+int sl_attention_infer (sl_infer *q, sl_error *e) {
+  const sl_attention_attr *a = q->attr;
+  sl_attention_plan p;
+  if (sl_attention_plan_of (a, q->n_in, q->in, &p, e)) return -1;
+  q->n_out = 1;
+  q->out[0].ndim = 3;
+  q->out[0].dim[0] = p.batch;
+  q->out[0].dim[1] = p.t;
+  q->out[0].dim[2] = (ptrdiff_t)p.heads * p.dv;
+  q->saved = p.saved;
+  q->scratch = p.scratch;
+  return 0;
+}
+
+int sl_mechanism_plan_of (const sl_attention_attr *a, int n_in,
+                          const sl_view *in, sl_mechanism_plan *p,
+                          sl_error *e) {
+  const sl_view *s = &in[0];
+  size_t t, end = 0;
+  text ts;
+  if (n_in < 1 || s->ndim != 4 || s->dim[2] != s->dim[3])
+    return sl_fail (e, "mechanism: scores are %s; expected (b, h, t, t)",
+                    n_in < 1 ? "missing" : shape (s, &ts));
+  if (s->dim[0] > INT_MAX || s->dim[1] > INT_MAX || s->dim[2] > INT_MAX / 2)
+    return sl_fail (e, "mechanism: scores %s are too large", shape (s, &ts));
+  if (check_mechanism ("mechanism", a, 1, n_in, in, s->dim[0], (int)s->dim[1],
+                       &p->params, e))
+    return -1;
+  p->batch = (int)s->dim[0];
+  p->heads = (int)s->dim[1];
+  p->t = (int)s->dim[2];
+  t = (size_t)p->t;
+  if (reserve (&end, 1, t, &p->scores) || reserve (&end, 1, t, &p->dweights) ||
+      reserve (&end, 1, t, &p->dscores) || reserve (&end, 1, t, &p->row) ||
+      reserve (&end, 1, (size_t)p->params, &p->dparam))
+    return sl_fail (e, "mechanism: scores %s are too large", shape (s, &ts));
+  p->scratch = end;
+  return 0;
+}
+
+int sl_mechanism_infer (sl_infer *q, sl_error *e) {
+  sl_mechanism_plan p;
+  if (sl_mechanism_plan_of (q->attr, q->n_in, q->in, &p, e)) return -1;
+  q->n_out = 1;
+  q->out[0] = q->in[0];
+  q->scratch = p.scratch;
+  return 0;
+}
+
+int sl_rope_infer (sl_infer *q, sl_error *e) {
+  const sl_rope_attr *a = q->attr;
+  const sl_view *x = &q->in[0];
+  text tx;
+  if (a->d_head < 2 || a->d_head % 2)
+    return sl_fail (e, "rope: d_head is %d; expected an even number from 2",
+                    a->d_head);
+  if (!(a->base > 0) || !isfinite (a->base))
+    return sl_fail (e, "rope: base is %g; expected a finite number above 0",
+                    a->base);
+  if (a->pairs != SL_ROPE_INTERLEAVED && a->pairs != SL_ROPE_HALF)
+    return sl_fail (e, "rope: pairs is %d; expected interleaved or half",
+                    (int)a->pairs);
+  if (x->ndim != 3 || x->dim[2] % a->d_head)
+    return sl_fail (e, "rope: x is %s; expected (b, t, heads * %d)",
+                    shape (x, &tx), a->d_head);
+  q->n_out = 1;
+  q->out[0] = *x;
+  q->scratch = 4 * (size_t)a->d_head; /* 2 d doubles */
+  return 0;
+}

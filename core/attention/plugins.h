@@ -1,0 +1,26 @@
+/* plugins.h - what the files of the plugin loader share; not for other layers.
+ */
+#ifndef SL_PLUGINS_H
+#define SL_PLUGINS_H
+#include "attention/mechanism.h"
+
+enum { SL_PATH_SIZE = 1024 }; /* of every path here, with its NUL */
+
+/* Write the path of the first NAME.so on the search path into 'path'. -1 and a
+** sentence with the nearest name and the folders when there is none. */
+int sl_plugin_search (const char *name, char path[SL_PATH_SIZE], sl_error *e);
+
+/* Check what a plugin says about itself: version rule, one shape, lists, and that
+** both precisions agree. 'file' is what errors call it, 'name' what the plugin must
+** be called. */
+int sl_plugin_validate (const char *file, const char *name,
+                        const sl_plugin *const plugin[2], sl_error *e);
+
+/* The number of elements before the {0} of a list that may be NULL. */
+int sl_plugin_options (const sl_plugin *p);
+int sl_plugin_params (const sl_plugin *p);
+int sl_plugin_inputs (const sl_plugin *p);
+
+/* "row", "gate" or "mix". */
+const char *sl_plugin_shape (const sl_plugin *p);
+#endif

@@ -1,0 +1,175 @@
+/* search.c - where plugins are looked for, and what lies there. */
+#include "attention/plugins.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+typedef struct folder {
+  char path[SL_PATH_SIZE];
+} folder;
+
+/* Append a folder unless it was listed before, perhaps by another path: the same
+** file must not shadow itself. Folders that do not exist stay, for messages. */
+static int add_folder (folder *f, int *n, const char *path, size_t length,
+                       sl_error *e) {
+  struct stat a, b;
+  if (length == 0) return 0;
+  if (length >= SL_PATH_SIZE)
+    return sl_fail (e, "plugin folder '%.60s...' is longer than %d bytes", path,
+                    SL_PATH_SIZE - 1);
+  memcpy (f[*n].path, path, length);
+  f[*n].path[length] = '\0';
+  if (stat (f[*n].path, &a) == 0)
+    for (int i = 0; i < *n; i++)
+      if (stat (f[i].path, &b) == 0 && a.st_dev == b.st_dev &&
+          a.st_ino == b.st_ino)
+        return 0;
+  *n += 1;
+  return 0;
+}
+
+/* The search path, in order, allocated; the caller frees. */
+static folder *search_path (int *n, sl_error *e) {
+  const char *list = getenv ("SINKLAB_PLUGIN_PATH");
+  size_t count = 4;
+  char beside[SL_PATH_SIZE];
+  folder *f;
+  *n = 0;
+  if (!list) list = "";
+  for (const char *p = list; *p; p++) count += *p == ':';
+  f = sl_alloc (count, sizeof *f);
+  if (!f) {
+    sl_fail (e, "no memory for the list of plugin folders");
+    return NULL;
+  }
+  if (add_folder (f, n, "./plugins", 9, e)) goto failed;
+  while (*list) {
+    size_t length = strcspn (list, ":");
+    if (add_folder (f, n, list, length, e)) goto failed;
+    list += length + (list[length] == ':');
+  }
+  if (sl_executable_folder (beside, sizeof beside - 8, e)) goto failed;
+  strcat (beside, "/plugins");
+  if (add_folder (f, n, beside, strlen (beside), e)) goto failed;
+  if (add_folder (f, n, sl_plugin_folder (), strlen (sl_plugin_folder ()), e))
+    goto failed;
+  return f;
+failed:
+  sl_free (f);
+  return NULL;
+}
+
+static int is_file (const char *path) {
+  struct stat s;
+  return stat (path, &s) == 0 && S_ISREG (s.st_mode);
+}
+
+/* Fill e for a name that no folder has. */
+static int not_found (const char *name, const folder *f, int n, sl_error *e) {
+  sl_found *found = NULL;
+  const char **names = NULL, *nearest = NULL;
+  char where[640] = "", hint[96] = "";
+  size_t used = 0;
+  int count = sl_plugin_list (&found, NULL);
+  if (count > 0) names = sl_alloc ((size_t)count, sizeof *names);
+  if (names) {
+    for (int i = 0; i < count; i++) names[i] = found[i].name;
+    nearest = sl_nearest (name, (size_t)count, names);
+  }
+  if (nearest) snprintf (hint, sizeof hint, " (nearest: '%s')", nearest);
+  for (int i = 0; i < n && used < sizeof where; i++)
+    used += (size_t)snprintf (where + used, sizeof where - used, "%s%s",
+                              i ? ", " : "", f[i].path);
+  sl_fail (e, "no plugin '%s'%s; looked for %s.so in %s", name, hint, name,
+           where);
+  sl_free (names);
+  sl_free (found);
+  return -1;
+}
+
+int sl_plugin_search (const char *name, char path[SL_PATH_SIZE], sl_error *e) {
+  int n, result = -1;
+  folder *f = search_path (&n, e);
+  if (!f) return -1;
+  for (int i = 0; i < n; i++) {
+    int length = snprintf (path, SL_PATH_SIZE, "%s/%s.so", f[i].path, name);
+    if (length < SL_PATH_SIZE && is_file (path)) {
+      result = 0;
+      break;
+    }
+  }
+  if (result) not_found (name, f, n, e);
+  sl_free (f);
+  return result;
+}
+
+/* A list of found plugins that grows. */
+typedef struct listing {
+  sl_found *found;
+  size_t count, room;
+} listing;
+
+static int append (listing *l, const char *path, const char *file) {
+  size_t stem = strlen (file) - 3;
+  sl_found *f;
+  if (l->count == l->room) {
+    size_t room = l->room ? 2 * l->room : 16;
+    sl_found *wider = sl_alloc (room, sizeof *wider);
+    if (!wider) return -1;
+    if (l->count) memcpy (wider, l->found, l->count * sizeof *wider);
+    sl_free (l->found);
+    l->found = wider;
+    l->room = room;
+  }
+  f = &l->found[l->count];
+  memcpy (f->name, file, stem);
+  f->name[stem] = '\0';
+  if (snprintf (f->path, sizeof f->path, "%s/%s", path, file) >=
+      (int)sizeof f->path)
+    return 0; /* no call could open it either */
+  f->shadowed = 0;
+  for (size_t i = 0; i < l->count; i++)
+    if (strcmp (l->found[i].name, f->name) == 0) f->shadowed = 1;
+  if (is_file (f->path)) l->count++;
+  return 0;
+}
+
+static int by_name (const void *a, const void *b) {
+  return strcmp (((const sl_found *)a)->name, ((const sl_found *)b)->name);
+}
+
+int sl_plugin_list (sl_found **found, sl_error *e) {
+  listing l = { 0 };
+  int n;
+  folder *f = search_path (&n, e);
+  if (!f) return -1;
+  for (int i = 0; i < n; i++) {
+    size_t first = l.count;
+    DIR *dir = opendir (f[i].path);
+    struct dirent *entry;
+    if (!dir) continue;
+    while ((entry = readdir (dir))) {
+      size_t length = strlen (entry->d_name);
+      if (length < 4 || length - 3 >= sizeof l.found->name ||
+          strcmp (entry->d_name + length - 3, ".so") != 0)
+        continue;
+      if (append (&l, f[i].path, entry->d_name)) {
+        closedir (dir);
+        sl_free (f);
+        sl_free (l.found);
+        return sl_fail (e, "no memory for the list of plugins");
+      }
+    }
+    closedir (dir);
+    if (l.count > first)
+      qsort (l.found + first, l.count - first, sizeof *l.found, by_name);
+  }
+  sl_free (f);
+  *found = l.found;
+  return (int)l.count;
+}
