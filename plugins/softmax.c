@@ -15,36 +15,41 @@ static real fold (real *part) {
   return part[0];
 }
 
-static real largest (int n, const real *s) {
-  real part[LANES], max;
+static real total (int n, const real *w) {
+  real part[LANES] = { 0 };
   int i = 0;
-  for (int l = 0; l < LANES; l++) part[l] = s[l < n ? l : 0];
   for (; i + LANES <= n; i += LANES)
-    for (int l = 0; l < LANES; l++)
-      part[l] = s[i + l] > part[l] ? s[i + l] : part[l];
-  max = part[0];
-  for (int l = 1; l < LANES; l++) max = part[l] > max ? part[l] : max;
-  for (; i < n; i++) max = s[i] > max ? s[i] : max;
-  return max;
+    for (int l = 0; l < LANES; l++) part[l] += w[i + l];
+  for (int l = 0; i + l < n; l++) part[l] += w[i + l];
+  return fold (part);
 }
 
-static void forward (const sl_call *c, int n, const real *s, real *w) {
-  const real max = largest (n, s);
-  real part[LANES] = { 0 }, scale;
+static real largest (int n, const real *s) {
+  real part[LANES];
   int i = 0;
-  (void)c;
+  for (int l = 0; l < LANES; l++) part[l] = s[0];
   for (; i + LANES <= n; i += LANES)
     for (int l = 0; l < LANES; l++) {
-      w[i + l] = sl_expv (s[i + l] - max);
-      part[l] += w[i + l];
+      const real x = s[i + l], p = part[l];
+      part[l] = x > p ? x : p;
     }
-  for (int l = 0; l < LANES; l++)
-    if (i + l < n) {
-      w[i + l] = sl_expv (s[i + l] - max);
-      part[l] += w[i + l];
+  for (int l = 0; i + l < n; l++) {
+      const real x = s[i + l], p = part[l];
+      part[l] = x > p ? x : p;
     }
-  scale = 1 / fold (part);
-  for (i = 0; i < n; i++) w[i] *= scale;
+  for (int half = LANES / 2; half > 0; half /= 2)
+    for (int l = 0; l < half; l++) part[l] = part[l] > part[l + half] ? part[l] : part[l+half];
+  return part[0];
+}
+
+static void forward (const sl_call *c, int n, const real *restrict s,
+                     real *restrict w) {
+  const real max = largest (n, s);
+  real scale;
+  (void)c;
+  for (int i = 0; i < n; i++) w[i] = sl_expv (s[i] - max);
+  scale = 1 / total (n, w);
+  for (int i = 0; i < n; i++) w[i] *= scale;
 }
 
 /* ds_i = w_i (dw_i - sum_j w_j dw_j) */

@@ -127,10 +127,24 @@ static int choose_block (const sl_attention_attr *a, int t) {
   return rows < t ? rows : t;
 }
 
+/* Where the products of a block find scratch: the largest of the five. */
+static int reserve_product (const sl_attention_plan *p,
+                            sl_product_scratch product, size_t *end,
+                            size_t *at) {
+  const ptrdiff_t m = p->block, t = p->t, d = p->d, v = p->dv;
+  const size_t sizes[5] = { product (m, t, d), product (m, t, v),
+                            product (m, d > v ? d : v, t), product (t, d, m),
+                            product (t, v, m) };
+  size_t most = 0;
+  for (int i = 0; i < 5; i++)
+    if (sizes[i] > most) most = sizes[i];
+  return reserve (end, 1, most, at);
+}
+
 int sl_attention_plan_of (const sl_attention_attr *a, int n_in,
-                          const sl_view *in, sl_attention_plan *p,
-                          sl_error *e) {
-  size_t t, d, dv, rows, end = 0;
+                          const sl_view *in, sl_product_scratch product,
+                          sl_attention_plan *p, sl_error *e) {
+  size_t t, d, dv, rows, ld, end = 0;
   if (check_heads (a, e) || check_shapes (a, n_in, in, e) ||
       check_mechanism ("attention", a, 3, n_in, in, in[0].dim[0], a->heads,
                        &p->params, e))
@@ -156,16 +170,21 @@ int sl_attention_plan_of (const sl_attention_attr *a, int n_in,
     return sl_fail (e, "attention: the weights of %d sequences of %d tokens do "
                        "not fit in memory",
                     p->batch, p->t);
-  if (reserve (&end, t, d, &p->q) || reserve (&end, t, d, &p->k) ||
-      reserve (&end, t, dv, &p->v) || reserve (&end, t, d, &p->kt) ||
-      reserve (&end, t, dv, &p->vt) || reserve (&end, t, d, &p->dq) ||
-      reserve (&end, t, d, &p->dk) || reserve (&end, t, dv, &p->dv_sum) ||
+  /* an odd number of cache lines: columns do not fall on one another */
+  ld = (t + 15) / 16 * 16;
+  if (ld / 16 % 2 == 0) ld += 16;
+  p->ld = (ptrdiff_t)ld;
+  if (reserve (&end, ld, d, &p->kt) || reserve (&end, ld, dv, &p->vt) ||
+      reserve (&end, t, d, &p->dq) || reserve (&end, t, d, &p->dk) ||
+      reserve (&end, t, dv, &p->dv_sum) ||
       reserve (&end, rows, t, &p->scores) ||
       reserve (&end, rows, t, &p->weights) ||
       reserve (&end, rows, t, &p->dscores) ||
       reserve (&end, rows, t, &p->dweights) ||
+      reserve (&end, 1, (size_t)p->params, &p->param) ||
       reserve (&end, 1, (size_t)p->params, &p->dparam) ||
-      reserve (&end, 1, t, &p->row))
+      reserve (&end, 1, t, &p->row) ||
+      reserve_product (p, product, &end, &p->product))
     return sl_fail (e, "attention: %d tokens of width %d and %d do not fit in "
                        "memory",
                     p->t, p->d, p->dv);
@@ -173,10 +192,10 @@ int sl_attention_plan_of (const sl_attention_attr *a, int n_in,
   return 0;
 }
 
-int sl_attention_infer (sl_infer *q, sl_error *e) {
+int sl_attention_infer (sl_infer *q, sl_product_scratch product, sl_error *e) {
   const sl_attention_attr *a = q->attr;
   sl_attention_plan p;
-  if (sl_attention_plan_of (a, q->n_in, q->in, &p, e)) return -1;
+  if (sl_attention_plan_of (a, q->n_in, q->in, product, &p, e)) return -1;
   q->n_out = 1;
   q->out[0].ndim = 3;
   q->out[0].dim[0] = p.batch;
@@ -205,9 +224,11 @@ int sl_mechanism_plan_of (const sl_attention_attr *a, int n_in,
   p->heads = (int)s->dim[1];
   p->t = (int)s->dim[2];
   t = (size_t)p->t;
-  if (reserve (&end, 1, t, &p->scores) || reserve (&end, 1, t, &p->dweights) ||
-      reserve (&end, 1, t, &p->dscores) || reserve (&end, 1, t, &p->row) ||
-      reserve (&end, 1, (size_t)p->params, &p->dparam))
+  if (reserve (&end, 1, t, &p->scores) || reserve (&end, 1, t, &p->weights) ||
+      reserve (&end, 1, t, &p->dscores) || reserve (&end, 1, t, &p->dweights) ||
+      reserve (&end, 1, (size_t)p->params, &p->param) ||
+      reserve (&end, 1, (size_t)p->params, &p->dparam) ||
+      reserve (&end, 1, t, &p->row))
     return sl_fail (e, "mechanism: scores %s are too large", shape (s, &ts));
   p->scratch = end;
   return 0;

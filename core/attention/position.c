@@ -17,21 +17,19 @@ int sl_valid_tokens (double length, int t) {
   return length < t ? (int)length : t;
 }
 
-/* 2^(-8 i / H), i = 1..H, for H a power of two. */
-static void slopes_of_power (int heads, int count, int step, double *slopes) {
-  for (int i = 0; i < count; i++)
-    slopes[i] = exp2 (-8.0 * (1 + (double)step * i) / heads);
+/* For H a power of two 2^(-8 i / H), i = 1..H; otherwise those of the power of
+** two below H, then every second one of those of the power above, from its first
+** (Press et al. 2022, arXiv 2108.12409; the rule for other numbers is that of
+** their released code). */
+double sl_alibi_slope (int heads, int i) {
+  int power = 1;
+  while (power <= heads / 2) power *= 2;
+  if (i < power) return exp2 (-8.0 * (i + 1) / power);
+  return exp2 (-4.0 * (2.0 * (i - power) + 1) / power);
 }
 
-/* Otherwise those of the power of two below, then every second one of those of
-** the power above, from its first (Press et al. 2022, arXiv 2108.12409; the rule
-** for other numbers is that of their released code). */
 void sl_alibi_slopes (int heads, double *slopes) {
-  int power = 1;
-  if (heads < 1) return;
-  while (power <= heads / 2) power *= 2;
-  slopes_of_power (power, power, 1, slopes);
-  slopes_of_power (2 * power, heads - power, 2, slopes + power);
+  for (int i = 0; i < heads; i++) slopes[i] = sl_alibi_slope (heads, i);
 }
 
 /* Angles are formed in double whatever the precision of the table. */

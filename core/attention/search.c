@@ -37,7 +37,7 @@ static int add_folder (folder *f, int *n, const char *path, size_t length,
 static folder *search_path (int *n, sl_error *e) {
   const char *list = getenv ("SINKLAB_PLUGIN_PATH");
   size_t count = 4;
-  char beside[SL_PATH_SIZE];
+  char beside[SL_PATH_SIZE], installed[SL_PATH_SIZE];
   folder *f;
   *n = 0;
   if (!list) list = "";
@@ -56,7 +56,8 @@ static folder *search_path (int *n, sl_error *e) {
   if (sl_executable_folder (beside, sizeof beside - 8, e)) goto failed;
   strcat (beside, "/plugins");
   if (add_folder (f, n, beside, strlen (beside), e)) goto failed;
-  if (add_folder (f, n, sl_plugin_folder (), strlen (sl_plugin_folder ()), e))
+  if (sl_plugin_folder (installed, sizeof installed, e) ||
+      add_folder (f, n, installed, strlen (installed), e))
     goto failed;
   return f;
 failed:
