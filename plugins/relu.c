@@ -29,10 +29,10 @@ static const sl_option options[] = {
 };
 
 static real normaliser (const sl_call *c, int n) {
-  const config *config = c->config;
+  const config *o = c->config;
   int earlier = c->pos - c->first;
-  if (config->normaliser == VISIBLE) return (real)n;
-  if (config->normaliser == LENGTH) return (real)c->length;
+  if (o->normaliser == VISIBLE) return (real)n;
+  if (o->normaliser == LENGTH) return (real)c->length;
   if (earlier > n) earlier = n;
   return (real)(earlier > 1 ? earlier : 1);
 }

@@ -113,7 +113,7 @@ static void product (const head *h, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k,
 }
 
 /* 1 if rows first..last-1 of m are finite: x - x is 0 then, else NaN. */
-static int finite (matrix m, int first, int last, int width) {
+static int all_finite (matrix m, int first, int last, int width) {
   real total = 0;
   for (ptrdiff_t i = first; i < last; i++) {
     const real *x = m.x + i * m.row;
@@ -135,8 +135,8 @@ static int finite_where_partial (const block *b, matrix m, int width) {
     if (b->row_lo[r] > lo) lo = b->row_lo[r];
     if (b->row_hi[r] < hi) hi = b->row_hi[r];
   }
-  if (lo >= hi) return finite (m, b->lo, b->hi, width);
-  return finite (m, b->lo, lo, width) && finite (m, hi, b->hi, width);
+  if (lo >= hi) return all_finite (m, b->lo, b->hi, width);
+  return all_finite (m, b->lo, lo, width) && all_finite (m, hi, b->hi, width);
 }
 
 /* 1 if all rows of the block see the same keys. */
@@ -168,8 +168,8 @@ static void place (const head *h, int row, int rows, block *b) {
     b->scores = at (h->run, p->scores);
     b->weights = at (h->run, p->weights);
   } else {
-    size_t matrix = (size_t)h->sequence * (size_t)p->heads + (size_t)h->head;
-    b->scores = (real *)h->run->saved + 2 * matrix * t * t + (size_t)row * t;
+    size_t index = (size_t)h->sequence * (size_t)p->heads + (size_t)h->head;
+    b->scores = (real *)h->run->saved + 2 * index * t * t + (size_t)row * t;
     b->weights = b->scores + t * t;
   }
   b->dscores = at (h->run, p->dscores);
@@ -267,8 +267,8 @@ static void backward_block (head *h, int row, int rows) {
   keys = b.hi - b.lo;
   if (keys == 0) return;
   if (rows > 1 && !uniform (&b) &&
-      !(finite_where_partial (&b, h->k, p->d) && finite (q, 0, rows, p->d) &&
-        finite (dout, 0, rows, p->dv))) {
+      !(finite_where_partial (&b, h->k, p->d) && all_finite (q, 0, rows, p->d) &&
+        all_finite (dout, 0, rows, p->dv))) {
     for (int r = 0; r < rows; r++) backward_block (h, row + r, 1);
     return;
   }

@@ -138,7 +138,7 @@ static int ends_in_so (const char *name) {
 }
 
 const sl_loaded *sl_plugin_load (const char *name, sl_error *e) {
-  char path[SL_PATH_SIZE], *real;
+  char path[SL_PATH_SIZE], *full;
   const char *file;
   const sl_loaded *known;
   size_t stem;
@@ -157,16 +157,16 @@ const sl_loaded *sl_plugin_load (const char *name, sl_error *e) {
     strcpy (path, name);
   else if (sl_plugin_search (name, path, e))
     return NULL;
-  real = realpath (path, NULL);
-  if (!real || strlen (real) >= sizeof path) {
-    sl_fail (e, real ? "%.400s: its full path is too long"
+  full = realpath (path, NULL);
+  if (!full || strlen (full) >= sizeof path) {
+    sl_fail (e, full ? "%.400s: its full path is too long"
                      : "%.400s: no such plugin file",
              path);
-    free (real);
+    free (full);
     return NULL;
   }
-  strcpy (path, real);
-  free (real);
+  strcpy (path, full);
+  free (full);
   known = opened (path, &changed, e);
   if (known || changed) return known;
   file = base_name (path);
