@@ -1,6 +1,11 @@
 # Numeric sources: compiled once per precision and instruction set (see
 # core/base/isa.h). Every other core/**/*.c is compiled once.
 set(SINKLAB_NUMERIC
+    core/attention/attend.c
+    core/attention/attention_list.c
+    core/attention/host.c
+    core/attention/rope.c
+    core/attention/weigh.c
     core/ops/array_list.c
     core/ops/compare.c
     core/ops/concat.c

@@ -45,8 +45,8 @@ static void forward (const sl_call *c, int n, const real *restrict s,
 
 /* ds_i = dw_i / m where s_i > 0 */
 static void backward (const sl_call *c, int n, const real *restrict s,
-                      const real *w, const real *restrict dw,
-                      real *restrict ds, real *dparam) {
+                      const real *w, const real *restrict dw, real *restrict ds,
+                      real *dparam) {
   const real scale = 1 / normaliser (c, n);
   (void)w, (void)dparam;
   for (int i = 0; i < n; i++) ds[i] = s[i] <= 0 ? 0 : dw[i] * scale;

@@ -34,11 +34,12 @@ static real largest (int n, const real *s) {
       part[l] = x > p ? x : p;
     }
   for (int l = 0; i + l < n; l++) {
-      const real x = s[i + l], p = part[l];
-      part[l] = x > p ? x : p;
-    }
+    const real x = s[i + l], p = part[l];
+    part[l] = x > p ? x : p;
+  }
   for (int half = LANES / 2; half > 0; half /= 2)
-    for (int l = 0; l < half; l++) part[l] = part[l] > part[l + half] ? part[l] : part[l+half];
+    for (int l = 0; l < half; l++)
+      part[l] = part[l] > part[l + half] ? part[l] : part[l + half];
   return part[0];
 }
 

@@ -81,8 +81,9 @@ END_TEST
 START_TEST (refusals) {
   refuse ((sl_setting){ "fctor", 1, NULL },
           "affine has no option 'fctor' (nearest: 'factor')");
-  refuse ((sl_setting){ "unheard_of", 1, NULL },
-          "affine has no option 'unheard_of'; it has count, factor, flag, kind");
+  refuse (
+      (sl_setting){ "unheard_of", 1, NULL },
+      "affine has no option 'unheard_of'; it has count, factor, flag, kind");
   refuse ((sl_setting){ "count", 8, NULL },
           "affine: option count is 8; expected a whole number from -2 to 7");
   refuse ((sl_setting){ "count", 1.5, NULL },
@@ -135,4 +136,6 @@ START_TEST (params_count_with_the_head) {
 }
 END_TEST
 
-SUITE_MAIN ("mechanism", defaults_in_effect, values_reach_the_config, equal_options_are_one_pointer, refusals, validate_has_the_last_word, no_options_at_all, params_count_with_the_head)
+SUITE_MAIN ("mechanism", defaults_in_effect, values_reach_the_config,
+            equal_options_are_one_pointer, refusals, validate_has_the_last_word,
+            no_options_at_all, params_count_with_the_head)

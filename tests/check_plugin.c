@@ -242,7 +242,8 @@ static const struct {
   { "option_twice", "two options are called 'whole'" },
   { "option_type", "option 'whole' has the unknown type 4" },
   { "option_outside", "option 'whole' lies at offset 16, outside its config" },
-  { "option_aligned", "option 'number' lies at offset 4, which is not aligned" },
+  { "option_aligned",
+    "option 'number' lies at offset 4, which is not aligned" },
   { "option_overlap", "options 'whole' and 'other' lie on one another" },
   { "option_default", "option 'whole' has the default 10, outside 0..9" },
   { "option_fraction", "has the default 0.5, not a whole number" },
@@ -271,4 +272,8 @@ START_TEST (refuses) {
 }
 END_TEST
 
-SUITE_MAIN ("plugin", loads_in_both_precisions, hash_is_that_of_the_file, twice_is_the_same_handle, finds_along_the_path, lists_in_search_order, unknown_name_gets_nearest, bad_names, file_name_must_be_the_name, truncated, not_a_plugin, changed_on_disk, gate_and_mix_load, refuses)
+SUITE_MAIN ("plugin", loads_in_both_precisions, hash_is_that_of_the_file,
+            twice_is_the_same_handle, finds_along_the_path,
+            lists_in_search_order, unknown_name_gets_nearest, bad_names,
+            file_name_must_be_the_name, truncated, not_a_plugin,
+            changed_on_disk, gate_and_mix_load, refuses)

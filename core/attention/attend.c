@@ -218,8 +218,8 @@ static void observe (const head *h, const block *b) {
   const sl_attention_plan *p = h->p;
   const sl_draw *draw = h->run->draw;
   const sl_rows rows = { .layer = h->run->ordinal,
-                         .sample =
-                             (long)(draw ? draw->first_sample : 0) + h->sequence,
+                         .sample = (long)(draw ? draw->first_sample : 0) +
+                                   h->sequence,
                          .head = h->head,
                          .kv_head = h->head / (p->heads / p->kv_heads),
                          .t = p->t,
@@ -248,8 +248,9 @@ static void forward_block (head *h, int row, int rows) {
     return;
   }
   weigh (h, &b);
-  product (h, rows, p->dv, b.hi - b.lo, 1, (matrix){ b.weights + b.lo, p->t, 1 },
-           from (h->v, b.lo), 0, h->out + row * h->out_row, h->out_row);
+  product (h, rows, p->dv, b.hi - b.lo, 1,
+           (matrix){ b.weights + b.lo, p->t, 1 }, from (h->v, b.lo), 0,
+           h->out + row * h->out_row, h->out_row);
   if (h->run->observer) observe (h, &b);
 }
 
@@ -267,8 +268,8 @@ static void backward_block (head *h, int row, int rows) {
   keys = b.hi - b.lo;
   if (keys == 0) return;
   if (rows > 1 && !uniform (&b) &&
-      !(finite_where_partial (&b, h->k, p->d) && all_finite (q, 0, rows, p->d) &&
-        all_finite (dout, 0, rows, p->dv))) {
+      !(finite_where_partial (&b, h->k, p->d) &&
+        all_finite (q, 0, rows, p->d) && all_finite (dout, 0, rows, p->dv))) {
     for (int r = 0; r < rows; r++) backward_block (h, row + r, 1);
     return;
   }
@@ -369,8 +370,8 @@ static void forward (const sl_run *r) {
       h.kt = transpose (&p, h.k, h.n, p.d, at (r, p.kt));
       for (int i = g * group; i < (g + 1) * group; i++) {
         start_head (&h, i);
-        h.out = (real *)r->out[0].data + s * p.t * h.out_row +
-                (ptrdiff_t)i * p.dv;
+        h.out =
+            (real *)r->out[0].data + s * p.t * h.out_row + (ptrdiff_t)i * p.dv;
         for (int row = 0; row < p.t; row += p.block)
           forward_block (&h, row, p.t - row < p.block ? p.t - row : p.block);
       }

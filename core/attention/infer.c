@@ -36,25 +36,28 @@ static int check_mechanism (const char *op, const sl_attention_attr *a,
   if (!a->mechanism) return sl_fail (e, "%s: no mechanism given", op);
   l = a->mechanism->loaded;
   if (!l->plugin[SL_F64]->row)
-    return sl_fail (e, "%s: plugin '%s' is a %s; this version composes only "
-                       "row plugins",
+    return sl_fail (e,
+                    "%s: plugin '%s' is a %s; this version composes only "
+                    "row plugins",
                     op, l->name, sl_plugin_shape (l->plugin[SL_F64]));
   if (a->visibility.window < 0)
     return sl_fail (e, "%s: window is %d; expected 0 (none) or more", op,
                     a->visibility.window);
   *params = sl_mechanism_params (a->mechanism, a->d_head);
   if (*params < 0)
-    return sl_fail (e, "%s: plugin '%s' has too many parameters for heads of "
-                       "width %d",
+    return sl_fail (e,
+                    "%s: plugin '%s' has too many parameters for heads of "
+                    "width %d",
                     op, l->name, a->d_head);
   if (n_in != first + (a->has_param != 0) + (a->has_length != 0))
     return sl_fail (e, "%s: %d inputs; expected %d", op, n_in,
                     first + (a->has_param != 0) + (a->has_length != 0));
   if ((*params > 0) != (a->has_param != 0))
-    return sl_fail (e, *params ? "%s: plugin '%s' has %d parameters a head; "
-                                 "give them as param"
-                               : "%s: plugin '%s' has no parameters; param was "
-                                 "given",
+    return sl_fail (e,
+                    *params ? "%s: plugin '%s' has %d parameters a head; "
+                              "give them as param"
+                            : "%s: plugin '%s' has no parameters; param was "
+                              "given",
                     op, l->name, *params);
   if (a->has_param) {
     const sl_view *p = &in[at++];
@@ -73,8 +76,9 @@ static int check_mechanism (const char *op, const sl_attention_attr *a,
 
 static int check_heads (const sl_attention_attr *a, sl_error *e) {
   if (a->heads < 1 || a->kv_heads < 1 || a->heads % a->kv_heads != 0)
-    return sl_fail (e, "attention: %d heads on %d key/value heads; expected a "
-                       "multiple of 1 or more",
+    return sl_fail (e,
+                    "attention: %d heads on %d key/value heads; expected a "
+                    "multiple of 1 or more",
                     a->heads, a->kv_heads);
   if (a->d_head < 1)
     return sl_fail (e, "attention: d_head is %d; expected 1 or more",
@@ -98,19 +102,22 @@ static int check_shapes (const sl_attention_attr *a, int n_in,
   if (q->ndim != 3 || k->ndim != 3 || v->ndim != 3 || k->dim[0] != q->dim[0] ||
       v->dim[0] != q->dim[0] || k->dim[1] != q->dim[1] ||
       v->dim[1] != q->dim[1])
-    return sl_fail (e, "attention: q %s, k %s, v %s; expected (b, t, width) "
-                       "with equal b and t",
+    return sl_fail (e,
+                    "attention: q %s, k %s, v %s; expected (b, t, width) "
+                    "with equal b and t",
                     shape (q, &tq), shape (k, &tk), shape (v, &tv));
   if (q->dim[2] != (ptrdiff_t)a->heads * a->d_head ||
       k->dim[2] != (ptrdiff_t)a->kv_heads * a->d_head)
-    return sl_fail (e, "attention: q %s, k %s; %d heads and %d key/value heads "
-                       "of width %d expect widths %td and %td",
+    return sl_fail (e,
+                    "attention: q %s, k %s; %d heads and %d key/value heads "
+                    "of width %d expect widths %td and %td",
                     shape (q, &tq), shape (k, &tk), a->heads, a->kv_heads,
                     a->d_head, (ptrdiff_t)a->heads * a->d_head,
                     (ptrdiff_t)a->kv_heads * a->d_head);
   if (v->dim[2] < 1 || v->dim[2] % a->kv_heads != 0)
-    return sl_fail (e, "attention: v %s; its width must be a multiple of %d, "
-                       "the number of key/value heads",
+    return sl_fail (e,
+                    "attention: v %s; its width must be a multiple of %d, "
+                    "the number of key/value heads",
                     shape (v, &tv), a->kv_heads);
   if (q->dim[0] > INT_MAX || q->dim[1] > INT_MAX / 2 || v->dim[2] > INT_MAX)
     return sl_fail (e, "attention: q %s is too large", shape (q, &tq));
@@ -156,8 +163,8 @@ int sl_attention_plan_of (const sl_attention_attr *a, int n_in,
   p->d = a->d_head;
   p->dv = (int)(in[2].dim[2] / a->kv_heads);
   p->block = choose_block (a, p->t);
-  p->recompute = p->t >= (a->recompute_from ? a->recompute_from
-                                            : SL_RECOMPUTE_FROM);
+  p->recompute =
+      p->t >= (a->recompute_from ? a->recompute_from : SL_RECOMPUTE_FROM);
   t = (size_t)p->t;
   d = (size_t)p->d;
   dv = (size_t)p->dv;
@@ -167,8 +174,9 @@ int sl_attention_plan_of (const sl_attention_attr *a, int n_in,
       (sl_size_mul (t, t, &p->saved) ||
        sl_size_mul (p->saved, 2 * (size_t)p->heads, &p->saved) ||
        sl_size_mul (p->saved, (size_t)p->batch, &p->saved)))
-    return sl_fail (e, "attention: the weights of %d sequences of %d tokens do "
-                       "not fit in memory",
+    return sl_fail (e,
+                    "attention: the weights of %d sequences of %d tokens do "
+                    "not fit in memory",
                     p->batch, p->t);
   /* an odd number of cache lines: columns do not fall on one another */
   ld = (t + 15) / 16 * 16;
@@ -185,8 +193,9 @@ int sl_attention_plan_of (const sl_attention_attr *a, int n_in,
       reserve (&end, 1, (size_t)p->params, &p->dparam) ||
       reserve (&end, 1, t, &p->row) ||
       reserve_product (p, product, &end, &p->product))
-    return sl_fail (e, "attention: %d tokens of width %d and %d do not fit in "
-                       "memory",
+    return sl_fail (e,
+                    "attention: %d tokens of width %d and %d do not fit in "
+                    "memory",
                     p->t, p->d, p->dv);
   p->scratch = end;
   return 0;

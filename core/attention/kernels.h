@@ -4,7 +4,7 @@
 #include "attention/attention.h"
 
 enum {
-  SL_MOST_ROWS = 32,     /* query rows of a block, at most */
+  SL_MOST_ROWS = 32,      /* query rows of a block, at most */
   SL_RECOMPUTE_FROM = 256 /* default of sl_attention_attr.recompute_from */
 };
 
@@ -19,9 +19,10 @@ typedef struct sl_attention_plan {
   int recompute; /* 1: backward computes scores and weights again */
   size_t saved;  /* (batch, heads, 2, t, t): scores and weights; or 0 */
   size_t scratch;
-  ptrdiff_t ld;             /* of kt and vt */
-  size_t kt, vt;            /* d x t, dv x t; used if there are several blocks */
-  size_t dq, dk, dv_sum;    /* t x d, t x d, t x dv; for gradients of odd strides */
+  ptrdiff_t ld;  /* of kt and vt */
+  size_t kt, vt; /* d x t, dv x t; used if there are several blocks */
+  size_t dq, dk,
+      dv_sum; /* t x d, t x d, t x dv; for gradients of odd strides */
   size_t scores, weights;   /* block x t each */
   size_t dscores, dweights; /* block x t each */
   size_t param, dparam;     /* params each */

@@ -51,17 +51,18 @@ static int check_whole (const char *path, sl_error *e) {
   memcpy (&h, text, sizeof h);
   if (h.e_phentsize != sizeof (segment) || h.e_phoff > size ||
       (size_t)h.e_phnum * sizeof (segment) > size - h.e_phoff)
-    result = sl_fail (e, "%s: damaged shared object: its segment table is "
-                         "outside the file's %zu bytes",
+    result = sl_fail (e,
+                      "%s: damaged shared object: its segment table is "
+                      "outside the file's %zu bytes",
                       file, size);
   for (size_t i = 0; result == 0 && i < h.e_phnum; i++) {
     segment s;
     memcpy (&s, text + h.e_phoff + i * sizeof s, sizeof s);
     if (s.p_type == PT_LOAD &&
         (s.p_offset > size || s.p_filesz > size - s.p_offset))
-      result = sl_fail (e, "%s: truncated: segment %zu ends at byte %llu of %zu",
-                        file, i, (unsigned long long)(s.p_offset + s.p_filesz),
-                        size);
+      result = sl_fail (
+          e, "%s: truncated: segment %zu ends at byte %llu of %zu", file, i,
+          (unsigned long long)(s.p_offset + s.p_filesz), size);
   }
   sl_free (text);
   return result;
@@ -97,8 +98,9 @@ static int open_object (entry *n, const char *name, sl_error *e) {
   for (int i = 0; i < 2; i++) {
     n->loaded.plugin[i] = pick (so, precision[i]);
     if (!n->loaded.plugin[i])
-      return sl_fail (e, "%s: has no symbol sinklab_plugin_%s: a plugin is "
-                         "compiled in both precisions, once with -DSL_SINGLE",
+      return sl_fail (e,
+                      "%s: has no symbol sinklab_plugin_%s: a plugin is "
+                      "compiled in both precisions, once with -DSL_SINGLE",
                       file, precision[i]);
   }
   return sl_plugin_validate (file, name, n->loaded.plugin, e);
@@ -122,8 +124,9 @@ static const sl_loaded *opened (const char *path, int *changed, sl_error *e) {
          s.st_ino != n->stat.st_ino) &&
         (sl_file_sha256 (path, hash, e) || strcmp (hash, l->hash) != 0)) {
       *changed = sl_fail (
-          e, "%s: changed since it was loaded; start sinklab again to use the "
-             "new one",
+          e,
+          "%s: changed since it was loaded; start sinklab again to use the "
+          "new one",
           path);
       return NULL;
     }
@@ -159,8 +162,9 @@ const sl_loaded *sl_plugin_load (const char *name, sl_error *e) {
     return NULL;
   full = realpath (path, NULL);
   if (!full || strlen (full) >= sizeof path) {
-    sl_fail (e, full ? "%.400s: its full path is too long"
-                     : "%.400s: no such plugin file",
+    sl_fail (e,
+             full ? "%.400s: its full path is too long"
+                  : "%.400s: no such plugin file",
              path);
     free (full);
     return NULL;
@@ -173,8 +177,9 @@ const sl_loaded *sl_plugin_load (const char *name, sl_error *e) {
   stem = ends_in_so (file) ? strlen (file) - 3 : strlen (file);
   n = sl_alloc (1, sizeof *n);
   if (!n || stem >= sizeof n->loaded.name) {
-    sl_fail (e, n ? "%s: a plugin's name is at most 63 bytes long"
-                  : "%s: no memory to load it",
+    sl_fail (e,
+             n ? "%s: a plugin's name is at most 63 bytes long"
+               : "%s: no memory to load it",
              file);
     sl_free (n);
     return NULL;

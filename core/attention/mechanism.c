@@ -76,8 +76,9 @@ static int set (const sl_loaded *l, void *config, const sl_setting *s,
   if (!o) return -1;
   if (o->type == SL_CHOICE) {
     if (!s->text)
-      return sl_fail (e, "%s: option %s is the number %g; expected one of its "
-                         "choices as text, such as '%s'",
+      return sl_fail (e,
+                      "%s: option %s is the number %g; expected one of its "
+                      "choices as text, such as '%s'",
                       l->name, o->name, value, o->choices[(int)o->def]);
     if (find_choice (l, o, s->text, &index, e)) return -1;
     store (config, o, index);
@@ -93,10 +94,11 @@ static int set (const sl_loaded *l, void *config, const sl_setting *s,
                       o->name, value);
   } else if (!(value >= o->min && value <= o->max) ||
              (o->type == SL_INT && value != floor (value)))
-    return sl_fail (e, "%s: option %s is %.10g; expected a %snumber from %.10g "
-                       "to %.10g",
-                    l->name, o->name, value,
-                    o->type == SL_INT ? "whole " : "", o->min, o->max);
+    return sl_fail (e,
+                    "%s: option %s is %.10g; expected a %snumber from %.10g "
+                    "to %.10g",
+                    l->name, o->name, value, o->type == SL_INT ? "whole " : "",
+                    o->min, o->max);
   store (config, o, value);
   return 0;
 }
@@ -109,7 +111,8 @@ static int validate (const sl_loaded *l, const void *config, sl_error *e) {
     if (p->validate && p->validate (config, why, sizeof why)) {
       why[sizeof why - 1] = '\0';
       return sl_fail (e, "%s: %s", l->name,
-                      *why ? why : "it refuses these options, and says no more");
+                      *why ? why
+                           : "it refuses these options, and says no more");
     }
   }
   return 0;

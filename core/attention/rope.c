@@ -73,13 +73,12 @@ static void turn_all (const sl_run *r, real sign, int add, const sl_view *x,
   for (ptrdiff_t i = 0; i < x->dim[1]; i++) {
     advance (&a, i);
     for (ptrdiff_t b = 0; b < x->dim[0]; b++) {
-      const real *from = (const real *)x->data + b * x->stride[0] +
-                         i * x->stride[1];
+      const real *from =
+          (const real *)x->data + b * x->stride[0] + i * x->stride[1];
       real *to = (real *)y->data + b * y->stride[0] + i * y->stride[1];
       for (ptrdiff_t h = 0; h < heads; h++)
         turn (&a, sign, add, from + h * attr->d_head * x->stride[2],
-              x->stride[2], to + h * attr->d_head * y->stride[2],
-              y->stride[2]);
+              x->stride[2], to + h * attr->d_head * y->stride[2], y->stride[2]);
     }
   }
 }

@@ -40,8 +40,9 @@ static int check_version (const char *file, const sl_plugin *p, sl_error *e) {
                     file, p->abi_major, p->abi_minor, SL_ABI_MAJOR,
                     SL_ABI_MINOR);
   if (p->size != sizeof *p)
-    return sl_fail (e, "%s: its sl_plugin has %u bytes, that of ABI %d.%d has "
-                       "%zu",
+    return sl_fail (e,
+                    "%s: its sl_plugin has %u bytes, that of ABI %d.%d has "
+                    "%zu",
                     file, (unsigned)p->size, SL_ABI_MAJOR, SL_ABI_MINOR,
                     sizeof *p);
   return 0;
@@ -91,8 +92,9 @@ static int check_names (const char *file, const char *kind, const void *list,
   for (int i = 0; i < n; i++) {
     memcpy (&name[i], (const char *)list + (size_t)i * stride, sizeof *name);
     if (!is_identifier (name[i]))
-      return sl_fail (e, "%s: %s %d has the name '%.40s'; expected a letter, "
-                         "then letters, digits and underscores",
+      return sl_fail (e,
+                      "%s: %s %d has the name '%.40s'; expected a letter, "
+                      "then letters, digits and underscores",
                       file, kind, i + 1, name[i]);
     for (int j = 0; j < i; j++)
       if (strcmp (name[i], name[j]) == 0)
@@ -169,8 +171,9 @@ static int check_width (const char *file, const char *kind, const char *name,
                         sl_width w, sl_error *e) {
   if (w.per_dhead < 0 || w.fixed < 0 || w.per_dhead > 1 << 16 ||
       w.fixed > 1 << 20 || (w.per_dhead == 0 && w.fixed == 0))
-    return sl_fail (e, "%s: %s '%s' has the width %d * d_head + %d; expected "
-                       "1 or more",
+    return sl_fail (e,
+                    "%s: %s '%s' has the width %d * d_head + %d; expected "
+                    "1 or more",
                     file, kind, name, w.per_dhead, w.fixed);
   return 0;
 }

@@ -65,8 +65,7 @@ static int see (map *m, int i) {
 static void gather (const sl_view *v, int sequence, int head, int i, int first,
                     int n, real *copy) {
   const real *x = (const real *)v->data + sequence * v->stride[0] +
-                  head * v->stride[1] + i * v->stride[2] +
-                  first * v->stride[3];
+                  head * v->stride[1] + i * v->stride[2] + first * v->stride[3];
   for (ptrdiff_t j = 0; j < n; j++) copy[j] = x[j * v->stride[3]];
 }
 

@@ -73,8 +73,10 @@ static const sl_mix no_mix = { 0 };
 #define OPTIONS \
   { "number", "", SL_REAL, 4, 1, 0, 9, NULL }
 #elif defined CASE_option_overlap
-#define OPTIONS \
-  WHOLE, { "other", "", SL_INT, offsetof (config, whole), 1, 0, 9, NULL }
+#define OPTIONS                                                  \
+  WHOLE, {                                                       \
+    "other", "", SL_INT, offsetof (config, whole), 1, 0, 9, NULL \
+  }
 #elif defined CASE_option_default
 #define OPTIONS \
   { "whole", "", SL_INT, 0, 10, 0, 9, NULL }
@@ -105,8 +107,10 @@ static const sl_mix no_mix = { 0 };
 #define PARAMS \
   { "p", "", { 0, 1 }, SL_NORMAL, -1 }
 #elif defined CASE_param_twice
-#define PARAMS \
-  { "p", "", { 0, 1 }, SL_ZEROS, 0 }, { "p", "", { 0, 1 }, SL_ZEROS, 0 }
+#define PARAMS                          \
+  { "p", "", { 0, 1 }, SL_ZEROS, 0 }, { \
+    "p", "", { 0, 1 }, SL_ZEROS, 0      \
+  }
 #elif defined CASE_differ_version
 #define OTHER_VERSION "2"
 #elif defined CASE_differ_option
@@ -165,12 +169,11 @@ static const sl_option endless[301] = { [0 ... 299] = WHOLE };
 #endif
 
 /* Named so that a case without one of them still uses everything above. */
-#define PLUGIN(symbol, version, options)                                     \
-  __attribute__ ((visibility ("default"))) extern const sl_plugin symbol;    \
-  const sl_plugin symbol = {                                                 \
-    ABI,    NAME,   version, DOC,  FLAGS, CONFIG_SIZE, options,              \
-    params, INPUTS, NULL,    ROW,  NULL,  MIX                                \
-  }
+#define PLUGIN(symbol, version, options)                                   \
+  __attribute__ ((visibility ("default"))) extern const sl_plugin symbol;  \
+  const sl_plugin symbol = { ABI,         NAME,    version, DOC,    FLAGS, \
+                             CONFIG_SIZE, options, params,  INPUTS, NULL,  \
+                             ROW,         NULL,    MIX }
 
 #ifndef CASE_only_f64
 PLUGIN (sinklab_plugin_f32, OTHER_VERSION, other_list);

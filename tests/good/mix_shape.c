@@ -19,9 +19,8 @@ static void forward (const sl_call *c, const sl_shape *sh,
 }
 
 static void backward (const sl_call *c, const sl_shape *sh,
-                      const real *const *in, const real *out,
-                      const real *saved, const real *dout, real *const *din,
-                      real *dparam) {
+                      const real *const *in, const real *out, const real *saved,
+                      const real *dout, real *const *din, real *dparam) {
   (void)c, (void)in, (void)out, (void)saved, (void)dparam;
   memcpy (din[0], dout, (size_t)sh->t * (size_t)sh->d_out * sizeof *dout);
 }

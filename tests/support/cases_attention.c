@@ -1,8 +1,160 @@
 /* cases_attention.c - gradient cases of the attention layer. */
+#include "attention/attention.h"
 #include "support/op_case.h"
+#include "support/suite.h"
 
-static const op_case cases[] = { { .op = NULL } };
+#define IN(low, high, ndim, ...) \
+  {                              \
+    OP_REAL, low, high, ndim, {  \
+      __VA_ARGS__                \
+    }                            \
+  }
+#define LENGTHS(t, b)    \
+  {                      \
+    OP_WHOLE, 0, t, 1, { \
+      b                  \
+    }                    \
+  }
+
+/* Plugins are loaded when the table is asked for; the attributes point here. */
+enum { SOFTMAX, RELU, AFFINE, PLUGINS };
+static const char *const paths[PLUGINS] = {
+  SINKLAB_TEST_BUILD "/plugins/softmax.so",
+  SINKLAB_TEST_BUILD "/plugins/relu.so",
+  SINKLAB_TEST_BUILD "/tests/good/affine.so",
+};
+
+/* Attributes and the plugin that they get. */
+typedef struct setting {
+  int plugin;
+  sl_attention_attr attr;
+} setting;
+
+static setting causal = { SOFTMAX,
+                          { .heads = 2,
+                            .kv_heads = 2,
+                            .d_head = 3,
+                            .scale = 0.7,
+                            .visibility = { 1, 0 } } },
+               groups = { SOFTMAX,
+                          { .heads = 4,
+                            .kv_heads = 2,
+                            .d_head = 2,
+                            .scale = 1,
+                            .visibility = { 1, 3 },
+                            .alibi = 1,
+                            .has_length = 1,
+                            .block = 2 } },
+               full = { SOFTMAX,
+                        { .heads = 2,
+                          .kv_heads = 1,
+                          .d_head = 2,
+                          .scale = -1,
+                          .visibility = { 0, 2 },
+                          .has_length = 1,
+                          .recompute_from = 1,
+                          .block = 3 } },
+               recomputed = { SOFTMAX,
+                              { .heads = 1,
+                                .kv_heads = 1,
+                                .d_head = 4,
+                                .scale = 0.5,
+                                .visibility = { 1, 0 },
+                                .alibi = 1,
+                                .recompute_from = 1,
+                                .block = 2 } },
+               params = { AFFINE,
+                          { .heads = 2,
+                            .kv_heads = 2,
+                            .d_head = 2,
+                            .scale = 1,
+                            .visibility = { 1, 0 },
+                            .has_param = 1,
+                            .has_length = 1 } },
+               one = { SOFTMAX,
+                       { .heads = 1,
+                         .kv_heads = 1,
+                         .d_head = 1,
+                         .scale = 1,
+                         .visibility = { 1, 0 } } },
+               relu = { RELU,
+                        { .heads = 1,
+                          .kv_heads = 1,
+                          .d_head = 3,
+                          .scale = 1,
+                          .visibility = { 1, 0 } } },
+               scores = { SOFTMAX, { .d_head = 1, .visibility = { 1, 0 } } },
+               scores_full = { SOFTMAX,
+                               { .d_head = 1,
+                                 .visibility = { 0, 2 },
+                                 .has_length = 1 } },
+               scores_relu = { RELU, { .d_head = 1, .visibility = { 1, 0 } } },
+               scores_params = { AFFINE,
+                                 { .d_head = 3,
+                                   .visibility = { 1, 2 },
+                                   .has_param = 1,
+                                   .has_length = 1 } };
+
+static setting *const settings[] = { &causal,      &groups,       &full,
+                                     &recomputed,  &params,       &one,
+                                     &relu,        &scores,       &scores_full,
+                                     &scores_relu, &scores_params };
+
+static const sl_rope_attr interleaved = { SL_ROPE_INTERLEAVED, 4, 10000, 0 },
+                          half = { SL_ROPE_HALF, 4, 100, 7 };
+
+#define ATTENTION(setting, note, n, ...)                                     \
+  {                                                                          \
+    .op = "attention", note, &setting.attr, .n_in = n, .in = { __VA_ARGS__ } \
+  }
+#define MECHANISM(setting, note, step, n, ...)                               \
+  {                                                                          \
+    .op = "mechanism", note, &setting.attr, .kink = step, .n_in = n, .in = { \
+      __VA_ARGS__                                                            \
+    }                                                                        \
+  }
+
+static const op_case cases[] = {
+  ATTENTION (causal, "causal", 3, IN (-1, 1, 3, 2, 5, 6),
+             IN (-1, 1, 3, 2, 5, 6), IN (-1, 1, 3, 2, 5, 8)),
+  ATTENTION (groups, "grouped, window, alibi, lengths", 4,
+             IN (-1, 1, 3, 3, 7, 8), IN (-1, 1, 3, 3, 7, 4),
+             IN (-1, 1, 3, 3, 7, 6), LENGTHS (7, 3)),
+  ATTENTION (full, "full, window, lengths, recomputed", 4,
+             IN (-1, 1, 3, 2, 7, 4), IN (-1, 1, 3, 2, 7, 2),
+             IN (-1, 1, 3, 2, 7, 3), LENGTHS (7, 2)),
+  ATTENTION (recomputed, "causal, alibi, recomputed", 3, IN (-1, 1, 3, 2, 5, 4),
+             IN (-1, 1, 3, 2, 5, 4), IN (-1, 1, 3, 2, 5, 2)),
+  ATTENTION (params, "parameters", 5, IN (-1, 1, 3, 2, 4, 4),
+             IN (-1, 1, 3, 2, 4, 4), IN (-1, 1, 3, 2, 4, 4),
+             IN (-1, 1, 2, 2, 4), LENGTHS (4, 2)),
+  ATTENTION (one, "one token", 3, IN (-1, 1, 3, 2, 1, 1),
+             IN (-1, 1, 3, 2, 1, 1), IN (-1, 1, 3, 2, 1, 1)),
+  ATTENTION (relu, "positive scores", 3, IN (0.2, 1, 3, 2, 5, 3),
+             IN (0.2, 1, 3, 2, 5, 3), IN (-1, 1, 3, 2, 5, 3)),
+  MECHANISM (scores, "causal", 0, 1, IN (-2, 2, 4, 2, 2, 4, 4)),
+  MECHANISM (scores_full, "full, window, lengths", 0, 2,
+             IN (-2, 2, 4, 2, 2, 4, 4), LENGTHS (4, 2)),
+  MECHANISM (scores_relu, "causal, kinked", 0.1, 1, IN (-2, 2, 4, 2, 2, 4, 4)),
+  MECHANISM (scores_params, "parameters", 0, 3, IN (-2, 2, 4, 2, 2, 5, 5),
+             IN (-1, 1, 2, 2, 5), LENGTHS (5, 2)),
+  { .op = "rope",
+    "interleaved",
+    &interleaved,
+    .n_in = 1,
+    .in = { IN (-1, 1, 3, 2, 5, 8) } },
+  { .op = "rope", "half", &half, .n_in = 1, .in = { IN (-1, 1, 3, 2, 40, 4) } },
+  { .op = NULL }
+};
 
 const op_case *cases_attention (void) {
+  sl_error e = { "" };
+  ck_assert (sl_attention_register () == 0);
+  for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
+    const sl_loaded *l = sl_plugin_load (paths[settings[i]->plugin], &e);
+    ck_assert_msg (l != NULL, "%s", e.text);
+    settings[i]->attr.mechanism = sl_mechanism_new (l, 0, NULL, &e);
+    ck_assert_msg (settings[i]->attr.mechanism != NULL, "%s", e.text);
+  }
   return cases;
 }
