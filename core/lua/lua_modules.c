@@ -8,6 +8,8 @@ static const struct {
 } modules[] = {
   { "system", sl_lua_open_system },
   { "json", sl_lua_open_json },
+  { "train", sl_lua_open_train },
+  { "sinks", sl_lua_open_sinks },
 };
 
 int sl_lua_open_core (lua_State *L) {

@@ -194,7 +194,7 @@ sl_sinks *sl_sinks_measure (sl_context *c, const sl_sinks_spec *spec,
     else
       sl_pool_run (c->pool, j.replicas, run_replica, &j);
     if (sl_interrupted)
-      sl_fail (e, "sinks: interrupted");
+      sl_fail (e, "interrupted");
     else
       sinks = sl_collect_finish (j.collector, e);
   }

@@ -9,37 +9,43 @@
 
 typedef struct sl_sinks_spec {
   const sl_program *program; /* forward of the model, recorded for one shard */
-  int n_inputs; /* program inputs, and the batch's tensors that feed them: the */
-  sl_tensor *const
-      *inputs; /* first axis of batch[i] counts all samples, of inputs[i] */
-  const sl_tensor *const *batch; /* those of one shard; shard divides samples */
-  int layers, heads, tokens;
+  int n_inputs;              /* 1 or more */
+  sl_tensor *const *inputs; /* inputs of the program, and the batch's tensors */
+  const sl_tensor *const
+      *batch; /* that feed them: the first axis of batch[i] counts all
+                                 ** samples, of inputs[i] those of one shard; the shard
+                                 ** divides the samples; any precision and strides */
+  int layers, heads, tokens; /* attention nodes of the program, heads of each */
   const double
       *trigger; /* per sample, position from 0, or negative: none; NULL: none */
-  const double *length; /* per sample; NULL: all tokens are valid */
-  const sl_tensor *const *
-      output; /* per layer W_O (d_model, heads * d_value); NULL: no contribution */
+  const double
+      *length; /* per sample; NULL: as the program says, or all tokens */
+  const sl_tensor *const
+      *output;      /* per layer W_O (d_model, heads * d_value), columns
+                                  ** h * d_value .. are head h's; NULL: no contribution */
   int maps;         /* 1: mean and std over samples of every weight */
   double threshold; /* of the sink rate: 0.3 */
-  sl_dtype dtype;
 } sl_sinks_spec;
 
-/* Of one head; means are over the plain rows of all samples unless said. */
+/* Of one head; means are over the plain rows of all samples unless said, and NaN without
+** any such row. */
 typedef struct sl_head_sinks {
   double first_mean, first_min,
       first_std;        /* weight on position 1; std with n - 1 */
-  double first_all;     /* the same mean over plain rows and the first row */
-  double trigger_first; /* mean over trigger rows; NaN without any */
+  double first_all;     /* the same mean over plain rows and first rows */
+  double trigger_first; /* mean over trigger rows */
   double row_mass;      /* sum of a row's weights */
   double
-      proxy; /* weight on position 1 over (sum of |weights| + 1e-8) (Gu et al. 2025) */
+      proxy; /* weight on position 1 over (sum of |weights| + 1e-8) (Gu et al.
+                        ** 2025) */
   double entropy; /* nats, of |weights| renormalised; 0 for an all-zero row */
   double contribution; /* || A[i,1] W_O v_1 ||_2; NaN without W_O */
   double value_norm;   /* || W_O v_1 ||_2, mean over samples; NaN without W_O */
   double
-      rate; /* share of samples with (1/T) sum_i A[i,1] > threshold, all rows counted
-                           ** (Sink_1^eps, Gu et al. 2025) */
-  long plain_rows, trigger_rows, empty_rows;
+      rate; /* share of samples with (1/T) sum_i A[i,1] > threshold, all rows counted, T
+               ** the sample's length (Sink_1^eps, Gu et al. 2025); samples without a
+               ** valid token are left out */
+  long plain_rows, trigger_rows, empty_rows; /* of all samples */
 } sl_head_sinks;
 
 typedef struct sl_sinks {
@@ -48,11 +54,13 @@ typedef struct sl_sinks {
   double threshold;
   sl_head_sinks *head; /* [layer][head] */
   double *mean,
-      *std; /* [layer][head][query][key], std with n - 1; NULL unless maps */
+      *std; /* [layer][head][query][key], zero where nothing is seen; std with n - 1, NaN
+            ** for one sample; NULL unless maps */
 } sl_sinks;
 
-/* Runs the program shard by shard on the context's pool. The same bits for every thread count.
-** NULL and a sentence on failure (shapes, no attention in the program, sizes that overflow). */
+/* Runs the program shard by shard on the context's pool, drawing with { 0, 0, index of the
+** sample }. The same bits for every thread count. NULL and a sentence on failure (shapes, no
+** weights to see, no memory) and "interrupted" when sl_interrupted is set. */
 sl_sinks *sl_sinks_measure (sl_context *c, const sl_sinks_spec *spec,
                             sl_error *e);
 void sl_sinks_free (sl_sinks *s);

@@ -1,8 +1,8 @@
 /* optimizer.c - SGD, Adam and AdamW: one update of flat parameters. */
 #include "base/isa.h"
+#include "train/choice.h"
 #include "train/trainer.h"
 #include <math.h>
-#include <string.h>
 
 SL_VARIANTS (const sl_update_kernels, sl_update);
 
@@ -14,19 +14,14 @@ static const char *const kinds[] = { "sgd", "adam", "adamw" };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
 int sl_optimizer_parse (const char *name, sl_optimizer *o, sl_error *e) {
-  const char *near = sl_nearest (name, KINDS, kinds);
-  for (int i = 0; i < KINDS; i++)
-    if (strcmp (name, kinds[i]) == 0) {
-      *o = (sl_optimizer){ .kind = (sl_optimizer_kind)i,
-                           .beta1 = 0.9,
-                           .beta2 = 0.999,
-                           .eps = 1e-8,
-                           .weight_decay = i == SL_ADAMW ? 0.01 : 0 };
-      return 0;
-    }
-  return sl_fail (
-      e, "optimizer: there is no kind '%s' (sgd, adam, adamw)%s%s%s", name,
-      near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+  const int i = sl_choice ("optimizer: no kind", name, KINDS, kinds, e);
+  if (i < 0) return -1;
+  *o = (sl_optimizer){ .kind = (sl_optimizer_kind)i,
+                       .beta1 = 0.9,
+                       .beta2 = 0.999,
+                       .eps = 1e-8,
+                       .weight_decay = i == SL_ADAMW ? 0.01 : 0 };
+  return 0;
 }
 
 int sl_optimizer_check (const sl_optimizer *o, sl_error *e) {

@@ -1,7 +1,7 @@
 /* schedule.c - step sizes as lists of points. */
+#include "train/choice.h"
 #include "train/train.h"
 #include <math.h>
-#include <string.h>
 
 double sl_schedule_at (const sl_point *points, int n, double step) {
   const sl_point *a, *b;
@@ -34,15 +34,9 @@ const char *sl_curve_name (sl_curve curve) {
 }
 
 int sl_curve_parse (const char *name, sl_curve *curve, sl_error *e) {
-  const char *near = sl_nearest (name, CURVES, curves);
-  for (int i = 0; i < CURVES; i++)
-    if (strcmp (name, curves[i]) == 0) {
-      *curve = (sl_curve)i;
-      return 0;
-    }
-  return sl_fail (
-      e, "schedule: no curve '%s' (hold, linear, cosine, sqrt)%s%s%s", name,
-      near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+  const int i = sl_choice ("schedule: no curve", name, CURVES, curves, e);
+  if (i >= 0) *curve = (sl_curve)i;
+  return i < 0 ? -1 : 0;
 }
 
 int sl_schedule_check (const sl_point *points, int n, sl_error *e) {
@@ -165,19 +159,15 @@ static const struct {
 };
 enum { KINDS = sizeof table / sizeof *table };
 
+static int find (const char *name, sl_error *e) {
+  const char *names[KINDS];
+  for (int i = 0; i < KINDS; i++) names[i] = table[i].kind.name;
+  return sl_choice ("schedule: no kind", name, KINDS, names, e);
+}
+
 const sl_schedule_kind *sl_schedule_find (const char *name, sl_error *e) {
-  const char *names[KINDS], *near;
-  for (int i = 0; i < KINDS; i++) {
-    names[i] = table[i].kind.name;
-    if (strcmp (name, names[i]) == 0) return &table[i].kind;
-  }
-  near = sl_nearest (name, KINDS, names);
-  sl_fail (e,
-           "schedule: there is no kind '%s' (constant, warmup_cosine, linear, "
-           "step, wsd)%s%s%s",
-           name, near ? "; did you mean '" : "", near ? near : "",
-           near ? "'?" : "");
-  return NULL;
+  const int i = find (name, e);
+  return i < 0 ? NULL : &table[i].kind;
 }
 
 static int check_args (const sl_schedule_kind *k, const order *orders,
@@ -206,16 +196,15 @@ static int check_args (const sl_schedule_kind *k, const order *orders,
 
 int sl_schedule_points (const char *kind, const double *args, int n_args,
                         sl_point *points, int max, sl_error *e) {
-  const sl_schedule_kind *k = sl_schedule_find (kind, e);
+  const int i = find (kind, e);
   point_list l = { points, 0, max };
-  int i = 0, n = 0;
-  if (k == NULL) return -1;
-  while (n < SL_SCHEDULE_ARGS && k->arg[n].name != NULL) n++;
+  int n = 0;
+  if (i < 0) return -1;
+  while (n < SL_SCHEDULE_ARGS && table[i].kind.arg[n].name != NULL) n++;
   if (n_args != n)
-    return sl_fail (e, "schedule %s: takes %d arguments, got %d", k->name, n,
+    return sl_fail (e, "schedule %s: takes %d arguments, got %d", kind, n,
                     n_args);
-  while (&table[i].kind != k) i++;
-  if (check_args (k, table[i].order, args, e) < 0) return -1;
+  if (check_args (&table[i].kind, table[i].order, args, e) < 0) return -1;
   if (table[i].make == make_step && args[3] / args[2] > SL_SCHEDULE_POINTS)
     return sl_fail (e,
                     "schedule step: every is %g, allowed is at most %d drops "

@@ -1,0 +1,361 @@
+/* lua_train.c - schedules and the trainer. */
+#include "lua/lua_common.h"
+#include "train/train.h"
+#include <math.h>
+#include <string.h>
+
+#define TRAINER "sinklab.trainer"
+
+typedef struct box {
+  sl_trainer *trainer; /* NULL: closed */
+  int has_linf;
+  int busy; /* a program that calls the script is running in it */
+} box;
+
+/* The list of points { step, value, curve } at 'index', as an array in a userdata that
+** is pushed. */
+static sl_point *read_points (lua_State *L, int index, const char *what,
+                              int *n) {
+  sl_error e;
+  sl_point *points;
+  lua_Unsigned length;
+  if (!lua_istable (L, index)) {
+    sl_fail (&e, "%s: expected a list of points, got %s", what,
+             luaL_typename (L, index));
+    sl_lua_raise (L, &e);
+  }
+  length = lua_rawlen (L, index);
+  if (length > SL_SCHEDULE_POINTS + 1) {
+    sl_fail (&e, "%s: %llu points, allowed are %d", what,
+             (unsigned long long)length, SL_SCHEDULE_POINTS + 1);
+    sl_lua_raise (L, &e);
+  }
+  *n = (int)length;
+  points = lua_newuserdatauv (L, (size_t)(*n + 1) * sizeof *points, 0);
+  for (int i = 0; i < *n; i++) {
+    int numbers = 0;
+    if (lua_rawgeti (L, index, i + 1) == LUA_TTABLE) {
+      lua_rawgeti (L, -1, 1);
+      lua_rawgeti (L, -2, 2);
+      numbers =
+          lua_type (L, -2) == LUA_TNUMBER && lua_type (L, -1) == LUA_TNUMBER;
+      lua_rawgeti (L, -3, 3);
+    } else
+      lua_settop (L, lua_gettop (L) + 3);
+    if (!numbers || !(lua_isnil (L, -1) || lua_type (L, -1) == LUA_TSTRING)) {
+      sl_fail (&e,
+               "%s: point %d is not { step, value, curve }, two numbers and "
+               "a name",
+               what, i + 1);
+      sl_lua_raise (L, &e);
+    }
+    points[i] =
+        (sl_point){ lua_tonumber (L, -3), lua_tonumber (L, -2), SL_HOLD };
+    if (!lua_isnil (L, -1) &&
+        sl_curve_parse (lua_tostring (L, -1), &points[i].curve, &e) < 0)
+      sl_lua_raise (L, &e);
+    lua_pop (L, 4);
+  }
+  if (sl_schedule_check (points, *n, &e) < 0) sl_lua_raise (L, &e);
+  return points;
+}
+
+/* One named argument of a schedule: a number, or one of its choices. */
+static double read_argument (lua_State *L, int index, const char *what,
+                             const sl_schedule_arg *a) {
+  const char *name;
+  sl_error e;
+  if (a->choices == NULL) {
+    const double x = sl_lua_number (L, index, what, a->name, a->def);
+    if (isnan (x)) {
+      sl_fail (&e, "%s: '%s' must be given", what, a->name);
+      sl_lua_raise (L, &e);
+    }
+    return x;
+  }
+  name = sl_lua_string (L, index, what, a->name, a->choices[(int)a->def]);
+  for (int i = 0; a->choices[i] != NULL; i++)
+    if (strcmp (a->choices[i], name) == 0) return i;
+  sl_fail (&e, "%s.%s: '%s' is not one of '%s' and '%s'", what, a->name, name,
+           a->choices[0], a->choices[1]);
+  return sl_lua_raise (L, &e);
+}
+
+/* schedule (kind, { named arguments }) -> { { step, value, curve }, ... } */
+static int schedule (lua_State *L) {
+  sl_error e;
+  const char *keys[SL_SCHEDULE_ARGS + 1], *what;
+  double args[SL_SCHEDULE_ARGS];
+  sl_point *points;
+  int n = 0, count;
+  const sl_schedule_kind *kind = sl_schedule_find (luaL_checkstring (L, 1), &e);
+  if (kind == NULL) return sl_lua_raise (L, &e);
+  lua_settop (L, 2);
+  what = lua_pushfstring (L, "schedule %s", kind->name);
+  while (n < SL_SCHEDULE_ARGS && kind->arg[n].name != NULL) {
+    keys[n] = kind->arg[n].name;
+    n++;
+  }
+  keys[n] = NULL;
+  sl_lua_known (L, 2, what, keys);
+  for (int i = 0; i < n; i++)
+    args[i] = read_argument (L, 2, what, &kind->arg[i]);
+  count = sl_schedule_points (kind->name, args, n, NULL, 0, &e);
+  if (count < 0) return sl_lua_raise (L, &e);
+  points = lua_newuserdatauv (L, (size_t)count * sizeof *points, 0);
+  sl_schedule_points (kind->name, args, n, points, count, &e);
+  lua_createtable (L, count, 0);
+  for (int i = 0; i < count; i++) {
+    lua_createtable (L, 3, 0);
+    lua_pushnumber (L, points[i].step);
+    lua_rawseti (L, -2, 1);
+    lua_pushnumber (L, points[i].value);
+    lua_rawseti (L, -2, 2);
+    lua_pushstring (L, sl_curve_name (points[i].curve));
+    lua_rawseti (L, -2, 3);
+    lua_rawseti (L, -2, i + 1);
+  }
+  return 1;
+}
+
+/* schedule_at (points, step) -> the value at a step, counted from 0 */
+static int schedule_at (lua_State *L) {
+  const double step = luaL_checknumber (L, 2);
+  int n;
+  const sl_point *points = read_points (L, 1, "schedule", &n);
+  lua_pushnumber (L, sl_schedule_at (points, n, step));
+  return 1;
+}
+
+static box *check_box (lua_State *L) {
+  box *b = luaL_checkudata (L, 1, TRAINER);
+  luaL_argcheck (L, b->trainer != NULL, 1, "this trainer has been closed");
+  luaL_argcheck (L, !b->busy, 1, "this trainer is running");
+  return b;
+}
+
+/* The value of a field, left on the stack. */
+static int get (lua_State *L, int index, const char *key) {
+  lua_pushstring (L, key);
+  return lua_rawget (L, index);
+}
+
+/* The tensor in a field, NULL for nil when optional; it stays on the stack. */
+static sl_tensor *get_tensor (lua_State *L, int index, const char *key,
+                              int optional) {
+  sl_tensor **t;
+  sl_error e;
+  if (get (L, index, key) == LUA_TNIL && optional) return NULL;
+  t = luaL_testudata (L, -1, SL_LUA_TENSOR);
+  if (t == NULL || *t == NULL) {
+    sl_fail (&e, "trainer.%s: expected a tensor, got %s", key,
+             t ? "a closed one" : luaL_typename (L, -1));
+    sl_lua_raise (L, &e);
+  }
+  return *t;
+}
+
+static const sl_program *check_program (lua_State *L) {
+  sl_error e;
+  if (luaL_testudata (L, -1, SL_LUA_PROGRAM) == NULL) {
+    sl_fail (&e, "trainer.program: expected a program, got %s",
+             luaL_typename (L, -1));
+    sl_lua_raise (L, &e);
+  }
+  return sl_lua_check_program (L, lua_gettop (L));
+}
+
+static long get_long (lua_State *L, int index, const char *what,
+                      const char *key) {
+  return (long)sl_lua_integer (L, index, what, key, 0);
+}
+
+static sl_optimizer read_optimizer (lua_State *L, int index) {
+  static const char *const keys[] = { "kind",         "beta1",     "beta2",
+                                      "eps",          "momentum",  "nesterov",
+                                      "weight_decay", "clip_norm", NULL };
+  static const char what[] = "trainer.optimizer";
+  sl_optimizer o;
+  sl_error e;
+  sl_lua_known (L, index, what, keys);
+  if (sl_optimizer_parse (sl_lua_string (L, index, what, "kind", "adam"), &o,
+                          &e) < 0)
+    sl_lua_raise (L, &e);
+  o.beta1 = sl_lua_number (L, index, what, "beta1", o.beta1);
+  o.beta2 = sl_lua_number (L, index, what, "beta2", o.beta2);
+  o.eps = sl_lua_number (L, index, what, "eps", o.eps);
+  o.momentum = sl_lua_number (L, index, what, "momentum", o.momentum);
+  o.nesterov = sl_lua_boolean (L, index, what, "nesterov", o.nesterov);
+  o.weight_decay =
+      sl_lua_number (L, index, what, "weight_decay", o.weight_decay);
+  o.clip_norm = sl_lua_number (L, index, what, "clip_norm", o.clip_norm);
+  return o;
+}
+
+static sl_stop read_stop (lua_State *L, int index) {
+  static const char *const keys[] = { "linf",  "loss",    "seconds",
+                                      "steps", "plateau", "plateau_delta",
+                                      NULL };
+  static const char what[] = "trainer.stop";
+  sl_lua_known (L, index, what, keys);
+  return (sl_stop){ .linf = sl_lua_number (L, index, what, "linf", 0),
+                    .loss = sl_lua_number (L, index, what, "loss", 0),
+                    .seconds = sl_lua_number (L, index, what, "seconds", 0),
+                    .steps = get_long (L, index, what, "steps"),
+                    .plateau = get_long (L, index, what, "plateau"),
+                    .plateau_delta =
+                        sl_lua_number (L, index, what, "plateau_delta", 1e-3) };
+}
+
+/* trainer { program =, parameters =, loss =, weight =, linf =, batch =, shard =,
+** groups =, optimizer = { kind = }, schedule = points, stop = { }, seed = } */
+static int trainer (lua_State *L) {
+  static const char *const keys[] = {
+    "program", "parameters", "loss",     "weight", "linf", "batch", "shard",
+    "groups",  "optimizer",  "schedule", "stop",   "seed", NULL
+  };
+  enum { OPTIONS = 1, BOX, PINS };
+  static const char what[] = "trainer";
+  sl_trainer_spec spec = { 0 };
+  sl_error e;
+  box *b;
+  luaL_checktype (L, OPTIONS, LUA_TTABLE);
+  luaL_checkstack (L, 40, "trainer");
+  lua_settop (L, OPTIONS);
+  sl_lua_known (L, OPTIONS, what, keys);
+  b = lua_newuserdatauv (L, sizeof *b, 1);
+  *b = (box){ 0 };
+  luaL_setmetatable (L, TRAINER);
+  lua_newtable (L); /* pins: what the trainer uses lives as long as it does */
+  get (L, OPTIONS, "program");
+  spec.program = check_program (L);
+  lua_rawseti (L, PINS, 1);
+  spec.parameters = get_tensor (L, OPTIONS, "parameters", 0);
+  spec.loss = get_tensor (L, OPTIONS, "loss", 0);
+  spec.weight = get_tensor (L, OPTIONS, "weight", 1);
+  spec.linf = get_tensor (L, OPTIONS, "linf", 1);
+  spec.batch = get_long (L, OPTIONS, what, "batch");
+  spec.shard = get_long (L, OPTIONS, what, "shard");
+  spec.groups = (int)sl_lua_integer (L, OPTIONS, what, "groups", 1);
+  spec.seed = (uint64_t)sl_lua_integer (L, OPTIONS, what, "seed", 0);
+  get (L, OPTIONS, "optimizer");
+  spec.optimizer = read_optimizer (L, lua_gettop (L));
+  get (L, OPTIONS, "stop");
+  spec.stop = read_stop (L, lua_gettop (L));
+  get (L, OPTIONS, "schedule");
+  spec.schedule =
+      read_points (L, lua_gettop (L), "trainer.schedule", &spec.n_points);
+  b->has_linf = spec.linf != NULL;
+  b->trainer = sl_trainer_new (sl_lua_context (L), &spec, &e);
+  if (b->trainer == NULL) return sl_lua_raise (L, &e);
+  lua_pushvalue (L, PINS);
+  lua_setiuservalue (L, BOX, 1);
+  lua_pushvalue (L, BOX);
+  return 1;
+}
+
+static void set_number (lua_State *L, const char *key, double x) {
+  lua_pushnumber (L, x);
+  lua_setfield (L, -2, key);
+}
+
+/* trainer:run (until_step, seconds) -> { step, loss, linf, lr, gradient_norm, seconds,
+** stopped }; linf is nil without one, stopped nil while nothing ends the training */
+static int run (lua_State *L) {
+  box *b = check_box (L);
+  const lua_Integer until = luaL_checkinteger (L, 2);
+  const double seconds = luaL_optnumber (L, 3, 0);
+  sl_progress p;
+  lua_createtable (L, 0, 7);
+  b->busy = 1;
+  sl_trainer_run (b->trainer, (long)until, seconds, &p);
+  b->busy = 0;
+  lua_pushinteger (L, p.step);
+  lua_setfield (L, -2, "step");
+  set_number (L, "loss", p.loss);
+  if (b->has_linf) set_number (L, "linf", p.linf);
+  set_number (L, "lr", p.lr);
+  set_number (L, "gradient_norm", p.gradient_norm);
+  set_number (L, "seconds", p.seconds);
+  if (p.stopped != SL_RUNNING) {
+    lua_pushstring (L, sl_stopped_name (p.stopped));
+    lua_setfield (L, -2, "stopped");
+  }
+  return 1;
+}
+
+/* trainer:evaluate (samples) -> mean loss, largest error (nil without one) */
+static int evaluate (lua_State *L) {
+  box *b = check_box (L);
+  const lua_Integer samples = luaL_checkinteger (L, 2);
+  double loss, linf;
+  sl_error e;
+  int status;
+  b->busy = 1;
+  status = sl_trainer_evaluate (b->trainer, (long)samples, &loss, &linf, &e);
+  b->busy = 0;
+  if (status < 0) return sl_lua_raise (L, &e);
+  lua_pushnumber (L, loss);
+  if (!b->has_linf) return 1;
+  lua_pushnumber (L, linf);
+  return 2;
+}
+
+/* trainer:state () -> a flat tensor that is the trainer's own: for checkpoints */
+static int state (lua_State *L) {
+  box *b = check_box (L);
+  sl_lua_push_tensor (L, sl_tensor_retain (sl_trainer_state (b->trainer)));
+  return 1;
+}
+
+/* trainer:resume (step, seconds): counters as they were */
+static int resume (lua_State *L) {
+  box *b = check_box (L);
+  sl_error e;
+  if (sl_trainer_resume (b->trainer, (long)luaL_checkinteger (L, 2),
+                         luaL_optnumber (L, 3, 0), &e) < 0)
+    return sl_lua_raise (L, &e);
+  return 0;
+}
+
+static int release (lua_State *L) {
+  box *b = luaL_checkudata (L, 1, TRAINER);
+  sl_trainer *t = b->trainer;
+  luaL_argcheck (L, !b->busy, 1, "this trainer is running");
+  b->trainer = NULL;
+  sl_trainer_free (t);
+  return 0;
+}
+
+static int collect (lua_State *L) {
+  box *b = luaL_checkudata (L, 1, TRAINER);
+  b->busy = 0; /* nothing that is collected runs */
+  return release (L);
+}
+
+static int to_string (lua_State *L) {
+  const box *b = luaL_checkudata (L, 1, TRAINER);
+  lua_pushstring (L, b->trainer ? "trainer" : "trainer (closed)");
+  return 1;
+}
+
+void sl_lua_open_train (lua_State *L) {
+  static const luaL_Reg functions[] = { { "schedule", schedule },
+                                        { "schedule_at", schedule_at },
+                                        { "trainer", trainer },
+                                        { NULL, NULL } };
+  static const luaL_Reg methods[] = {
+    { "run", run },       { "evaluate", evaluate }, { "state", state },
+    { "resume", resume }, { "close", release },     { NULL, NULL }
+  };
+  static const luaL_Reg meta[] = { { "__gc", collect },
+                                   { "__close", release },
+                                   { "__tostring", to_string },
+                                   { NULL, NULL } };
+  luaL_newmetatable (L, TRAINER);
+  luaL_setfuncs (L, meta, 0);
+  luaL_newlib (L, methods);
+  lua_setfield (L, -2, "__index");
+  lua_pop (L, 1);
+  luaL_setfuncs (L, functions, 0);
+}
