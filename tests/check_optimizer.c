@@ -177,7 +177,6 @@ START_TEST (names_and_ranges) {
   ck_assert_int_eq (sl_optimizer_parse ("adamm", &o, &e), -1);
   ck_assert_str_eq (e.text,
                     "optimizer: no kind 'adamm' (did you mean 'adam'?)");
-  did you mean 'adam' ? ");
 }
 END_TEST
 

@@ -167,7 +167,6 @@ START_TEST (bad_points) {
   ck_assert_int_eq (sl_curve_parse ("cosinus", &curve, &e), -1);
   ck_assert_str_eq (e.text,
                     "schedule: no curve 'cosinus' (did you mean 'cosine'?)");
-  did you mean 'cosine' ? ");
 }
 END_TEST
 
