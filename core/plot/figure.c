@@ -1,0 +1,231 @@
+/* figure.c - making a figure and its panels; what must be said below it. */
+#include "plot/figure.h"
+#include "base/memory.h"
+#include "plot/panel.h"
+#include <math.h>
+#include <string.h>
+
+/* Bytes of the character at s, or 0 if it is no character that Cairo takes. */
+static int character (const unsigned char *s) {
+  static const struct {
+    unsigned char mask, lead;
+    unsigned least;
+  } shape[] = { { 0x80, 0x00, 0 },
+                { 0xe0, 0xc0, 0x80 },
+                { 0xf0, 0xe0, 0x800 },
+                { 0xf8, 0xf0, 0x10000 } };
+  for (int n = 0; n < 4; n++) {
+    unsigned c;
+    if ((s[0] & shape[n].mask) != shape[n].lead) continue;
+    c = s[0] & (unsigned char)~shape[n].mask;
+    for (int i = 1; i <= n; i++) {
+      if ((s[i] & 0xc0) != 0x80) return 0;
+      c = c << 6 | (s[i] & 0x3f);
+    }
+    if (c < shape[n].least || c > 0x10ffff || (c >= 0xd800 && c < 0xe000) ||
+        (c >= 0xfdd0 && c < 0xfdf0) || (c & 0xfffe) == 0xfffe)
+      return 0;
+    return n + 1;
+  }
+  return 0;
+}
+
+char *sl_text_copy (const char *text, const char *def, const char *what,
+                    sl_error *e) {
+  const char *from = text ? text : def;
+  size_t n = strlen (from);
+  char *copy;
+  if (n > 4000) {
+    sl_fail (e, "%s has %zu bytes; 4000 are allowed", what, n);
+    return NULL;
+  }
+  copy = sl_alloc (n + 1, 1);
+  if (!copy) {
+    sl_fail (e, "no memory for %s", what);
+    return NULL;
+  }
+  memcpy (copy, from, n + 1);
+  for (size_t i = 0; i < n;) {
+    int bytes = character ((const unsigned char *)copy + i);
+    if (!bytes) {
+      sl_fail (e, "%s is not UTF-8 text: byte %zu is 0x%02x", what, i + 1,
+               (unsigned char)copy[i]);
+      sl_free (copy);
+      return NULL;
+    }
+    if (bytes == 1 && ((unsigned char)copy[i] < 32 || copy[i] == 127) &&
+        copy[i] != '\n')
+      copy[i] = ' ';
+    i += (size_t)bytes;
+  }
+  return copy;
+}
+
+sl_figure *sl_figure_new (const sl_figure_spec *spec, sl_error *e) {
+  int rows = spec->rows ? spec->rows : 1;
+  int columns = spec->columns ? spec->columns : 1;
+  int dpi = spec->dpi ? spec->dpi : SL_DEFAULT_DPI;
+  sl_figure *f;
+  if (rows < 1 || columns < 1 || rows > SL_MAX_PANELS / columns) {
+    sl_fail (e, "a figure of %d x %d panels: 1 to %d are allowed", rows,
+             columns, SL_MAX_PANELS);
+    return NULL;
+  }
+  if (dpi < 72 || dpi > 600) {
+    sl_fail (e, "figure.dpi is %d: 72 to 600 are allowed", dpi);
+    return NULL;
+  }
+  f = sl_alloc (1, sizeof *f);
+  if (!f) {
+    sl_fail (e, "no memory for a figure");
+    return NULL;
+  }
+  f->rows = rows, f->columns = columns, f->dpi = dpi;
+  f->shared_bar = spec->shared_bar;
+  f->panel = sl_alloc ((size_t)rows * (size_t)columns, sizeof *f->panel);
+  if (!f->panel) {
+    sl_fail (e, "no memory for %d x %d panels", rows, columns);
+    sl_figure_free (f);
+    return NULL;
+  }
+  f->title = sl_text_copy (spec->title, "", "the figure's title", e);
+  if (f->title)
+    f->caption = sl_text_copy (spec->caption, "", "the figure's caption", e);
+  if (!f->title || !f->caption) {
+    sl_figure_free (f);
+    return NULL;
+  }
+  return f;
+}
+
+static void drop_panel (sl_panel *p) {
+  p->kind->drop (p);
+  sl_free (p->title);
+  sl_free (p->side);
+  sl_free (p->xlabel);
+  sl_free (p->ylabel);
+  memset (p, 0, sizeof *p);
+}
+
+void sl_figure_free (sl_figure *f) {
+  if (!f) return;
+  for (int i = 0; i < f->n; i++) drop_panel (&f->panel[i]);
+  sl_free (f->panel);
+  sl_free (f->title);
+  sl_free (f->caption);
+  sl_free (f);
+}
+
+/* The next free panel, with its texts. */
+static sl_panel *next_panel (sl_figure *f, const sl_panel_kind *kind,
+                             const char *title, const char *side,
+                             const char *xlabel, const char *ylabel,
+                             sl_error *e) {
+  sl_panel *p;
+  if (f->n == f->rows * f->columns) {
+    sl_fail (e, "all %d x %d panels of the figure are taken", f->rows,
+             f->columns);
+    return NULL;
+  }
+  p = &f->panel[f->n];
+  p->kind = kind;
+  p->title = sl_text_copy (title, "", "the panel's title", e);
+  if (p->title) p->side = sl_text_copy (side, "", "the panel's side title", e);
+  if (p->side) p->xlabel = sl_text_copy (xlabel, "", "the x label", e);
+  if (p->xlabel) p->ylabel = sl_text_copy (ylabel, "", "the y label", e);
+  if (p->ylabel) return p;
+  drop_panel (p);
+  return NULL;
+}
+
+static int keep (sl_figure *f, sl_panel *p, int status) {
+  if (status)
+    drop_panel (p);
+  else
+    f->n++;
+  return status;
+}
+
+/* One range for all heat maps of a figure with a shared bar, the new one (number
+** f->n) included. */
+static int share (sl_figure *f, sl_error *e) {
+  const sl_heat_data *first = &f->panel[0].heat, *last = &f->panel[f->n].heat;
+  double lo = INFINITY, hi = -INFINITY;
+  sl_range range = first->asked;
+  if (last->palette != first->palette || last->asked.log != first->asked.log ||
+      strcmp (last->quantity, first->quantity))
+    return sl_fail (e,
+                    "panel %d shows '%.80s' in %s%s, but panel 1 shows '%.80s' "
+                    "in %s%s: under a shared colour bar they must agree",
+                    f->n + 1, last->quantity, last->palette->name,
+                    last->asked.log ? " (log)" : "", first->quantity,
+                    first->palette->name, first->asked.log ? " (log)" : "");
+  for (int i = 0; i <= f->n; i++) {
+    lo = fmin (lo, f->panel[i].heat.lo);
+    hi = fmax (hi, f->panel[i].heat.hi);
+  }
+  if (sl_range_settle (&range, lo, hi, "the colours", e)) return -1;
+  for (int i = 0; i <= f->n; i++) sl_heat_show (&f->panel[i].heat, range);
+  return 0;
+}
+
+int sl_figure_heat (sl_figure *f, const sl_heat *heat, sl_error *e) {
+  int most = f->rows > f->columns ? f->rows : f->columns;
+  size_t limit = most > 16 ? 128 : most > 1 ? (size_t)(2048 / most) : 1024;
+  sl_panel *p = next_panel (f, &sl_heat_kind, heat->title, heat->side,
+                            heat->xlabel ? heat->xlabel : "key position",
+                            heat->ylabel ? heat->ylabel : "query position", e);
+  if (!p) return -1;
+  if (sl_heat_fill (p, heat, limit, e) || (f->shared_bar && share (f, e)))
+    return keep (f, p, -1);
+  return keep (f, p, 0);
+}
+
+int sl_figure_lines (sl_figure *f, const sl_lines *lines, sl_error *e) {
+  sl_panel *p;
+  if (f->shared_bar)
+    return sl_fail (e,
+                    "a figure with a shared colour bar takes heat maps only");
+  p = next_panel (f, &sl_lines_kind, lines->title, NULL, lines->xlabel,
+                  lines->ylabel, e);
+  return p ? keep (f, p, sl_lines_fill (p, lines, e)) : -1;
+}
+
+void sl_figure_notes (const sl_figure *f, int coarse, sl_bytes *out) {
+  size_t rows = 1, cols = 1, left_out = 0;
+  int differ = 0, nan = 0, masked = 0, heats = 0;
+  const char *space = "";
+  for (int i = 0; i < f->n; i++) {
+    const sl_panel *p = &f->panel[i];
+    if (p->kind == &sl_heat_kind) {
+      const sl_heat_data *h = &p->heat;
+      size_t c = (size_t)coarse;
+      size_t r = h->block_rows * (h->n_rows > 1 ? c : 1),
+             k = h->block_cols * (h->n_cols > 1 ? c : 1);
+      if (heats++ && (r != rows || k != cols)) differ = 1;
+      if (r > rows) rows = r;
+      if (k > cols) cols = k;
+      nan |= h->any_nan;
+      masked |= h->mask_upper;
+    } else
+      left_out += p->lines.left_out;
+  }
+  if (rows > 1 || cols > 1) {
+    sl_bytes_format (out, "Each colour is the largest of %s%zu x %zu cells.",
+                     differ ? "up to " : "", rows, cols);
+    space = " ";
+  }
+  if (nan) {
+    sl_bytes_format (out, "%sGrey: no value.", space);
+    space = " ";
+  }
+  if (masked) {
+    sl_bytes_format (out, "%sLight grey: keys after the query.", space);
+    space = " ";
+  }
+  if (left_out)
+    sl_bytes_format (out,
+                     "%sNot shown: %zu point%s that a logarithmic axis "
+                     "or infinity excludes.",
+                     space, left_out, left_out == 1 ? "" : "s");
+}

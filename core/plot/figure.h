@@ -1,0 +1,104 @@
+/* figure.h - figures as data: panels in a grid, saved as PNG, SVG or PDF, or
+** printed as text.
+**
+** A figure is made, given its panels one by one (left to right, then down), and
+** then rendered as often as wanted. Everything given is copied. One figure gives
+** the same bytes every time. All text is UTF-8; '\n' breaks a line of a title or
+** caption, and longer lines are wrapped to the figure's width. */
+#ifndef SL_FIGURE_H
+#define SL_FIGURE_H
+#include "base/error.h"
+#include <stddef.h>
+
+typedef struct sl_figure sl_figure;
+
+enum { SL_DEFAULT_DPI = 200, SL_MAX_PANELS = 1024 };
+
+typedef struct sl_figure_spec {
+  const char *title;   /* above everything; NULL or "": none */
+  const char *caption; /* below everything: quantity, sample count */
+  int rows, columns;   /* grid of panels; 0 counts as 1 */
+  int shared_bar;      /* one colour range and one bar for all heat maps; axis
+                       ** labels and ticks only at the left and at the bottom */
+  int dpi;             /* pixels per inch of PNG: 72..600; 0: 200 */
+} sl_figure_spec;
+
+/* A matrix as colours: row 1 (the first query) at the top, keys across. NaN is
+** drawn grey. Beyond the pixels there are, each pixel shows the largest of a
+** block of cells, and the figure says so. */
+typedef struct sl_heat {
+  const char *title;           /* of the panel; NULL or "": none */
+  const char *side;            /* left of it, read upwards; NULL or "": none */
+  const char *xlabel, *ylabel; /* NULL: "key position", "query position" */
+  const char *quantity; /* beside the colour bar; NULL: "attention weight" */
+  const char *palette;  /* "blues" (NULL), "viridis", "rdbu" */
+  size_t rows, cols;
+  const double *data; /* [rows][cols] */
+  double min, max; /* range of the colours. Equal (as when zeroed): the range of
+                   ** the data; NaN: that end from the data */
+  int log;        /* logarithmic colours: min > 0; values <= 0 count as below */
+  int mask_upper; /* do not show keys after the query (column > row) */
+} sl_heat;
+
+/* One line of a line plot, points in drawing order; NaN interrupts it. */
+typedef struct sl_series {
+  const char *label; /* in the legend; NULL or "": not there */
+  size_t n;
+  const double *x;          /* NULL: 1..n */
+  const double *y;          /* NULL only with a band */
+  const double *low, *high; /* a band around the line; both or neither */
+  int markers;              /* mark each point */
+} sl_series;
+
+typedef struct sl_lines {
+  const char *title, *xlabel, *ylabel; /* NULL or "": none */
+  int n;
+  const sl_series *series;
+  int xlog, ylog; /* points that are not positive are left out and counted in
+                  ** the caption */
+  double xmin, xmax, ymin, ymax; /* as sl_heat.min and max */
+} sl_lines;
+
+/* A figure without panels, or NULL. Fails on a grid larger than SL_MAX_PANELS, a
+** dpi out of range and text that is not UTF-8. */
+sl_figure *sl_figure_new (const sl_figure_spec *spec, sl_error *e);
+void sl_figure_free (sl_figure *f); /* NULL is allowed */
+
+/* Add the next panel. Fails, and leaves the figure as it was, on an empty matrix
+** or series, an unknown palette, a range that is empty or not finite, or when
+** every place of the grid is taken. */
+int sl_figure_heat (sl_figure *f, const sl_heat *heat, sl_error *e);
+int sl_figure_lines (sl_figure *f, const sl_lines *lines, sl_error *e);
+
+/* Write the figure to 'path', whole or not at all, in the format of the path's
+** extension: .png, .svg or .pdf. Fails on any other extension, a figure without
+** panels, a page larger than 32767 pixels, or when the file cannot be written. */
+int sl_figure_save (const sl_figure *f, const char *path, sl_error *e);
+
+/* The same as bytes (free with sl_free), their number in *n; format is "png",
+** "svg" or "pdf". */
+char *sl_figure_bytes (const sl_figure *f, const char *format, size_t *n,
+                       sl_error *e);
+
+/* How text is drawn: colours of a terminal, and whether it shows UTF-8. */
+typedef enum sl_text_colours {
+  SL_TEXT_PLAIN,
+  SL_TEXT_256,
+  SL_TEXT_TRUE
+} sl_text_colours;
+typedef struct sl_text_style {
+  sl_text_colours colours;
+  int utf8;
+  int columns; /* width of the terminal; at least 20 */
+} sl_text_style;
+
+/* The style that suits the file descriptor: plain unless it is a terminal, and
+** plain when NO_COLOR is set and not empty or TERM is "dumb" or missing; 24-bit
+** if COLORTERM says so, otherwise 256 colours. UTF-8 as the locale's variables
+** say. Columns from the terminal, then COLUMNS, then 80. */
+sl_text_style sl_text_style_for (int fd);
+
+/* The figure as lines of text, each ended by '\n' (free with sl_free): heat maps
+** as coloured cells or characters, lines as sparklines. NULL on failure. */
+char *sl_figure_text (const sl_figure *f, sl_text_style style, sl_error *e);
+#endif

@@ -1,0 +1,236 @@
+/* heat.c - heat maps: a matrix, its colours and its cells. */
+#include "base/memory.h"
+#include "plot/panel.h"
+#include <math.h>
+
+static size_t divide_up (size_t a, size_t b) {
+  return (a + b - 1) / b;
+}
+
+/* 1 if every cell of the block of r x c cells at (row, col) is masked. */
+static int is_masked (const sl_heat_data *h, size_t r, size_t c, size_t row,
+                      size_t col) {
+  size_t last = (row + 1) * r < h->rows ? (row + 1) * r : h->rows;
+  return h->mask_upper && col * c > last - 1;
+}
+
+/* Largest of each block of the visible cells; their range; whether any is NaN. */
+static void pool (sl_heat_data *h, const double *data) {
+  size_t br = h->block_rows, bc = h->block_cols;
+  h->lo = INFINITY, h->hi = -INFINITY;
+  for (size_t i = 0; i < h->n_rows * h->n_cols; i++) h->value[i] = NAN;
+  for (size_t r = 0; r < h->rows; r++) {
+    const double *in = data + r * h->cols;
+    double *out = h->value + r / br * h->n_cols;
+    size_t visible = h->mask_upper && r + 1 < h->cols ? r + 1 : h->cols;
+    for (size_t c = 0, end; c < visible; c = end, out++) {
+      double most = -INFINITY;
+      int any = 0;
+      end = c + bc < visible ? c + bc : visible;
+      for (size_t k = c; k < end; k++) {
+        double x = in[k];
+        if (isnan (x)) {
+          h->any_nan = 1;
+          continue;
+        }
+        any = 1;
+        if (x > most) most = x;
+        if (isfinite (x) && (!h->asked.log || x > 0)) {
+          if (x < h->lo) h->lo = x;
+          if (x > h->hi) h->hi = x;
+        }
+      }
+      if (any && !(*out >= most)) *out = most;
+    }
+  }
+}
+
+void sl_heat_show (sl_heat_data *h, sl_range range) {
+  h->range = range;
+  h->any_below = h->least < range.min;
+  h->any_above = h->largest > range.max;
+}
+
+int sl_heat_fill (sl_panel *p, const sl_heat *heat, size_t limit, sl_error *e) {
+  sl_heat_data *h = &p->heat;
+  sl_range range;
+  size_t count;
+  if (heat->rows == 0 || heat->cols == 0 || !heat->data)
+    return sl_fail (e, "a heat map of %zu x %zu cells: both must be at least 1",
+                    heat->rows, heat->cols);
+  h->palette = sl_palette_find (heat->palette, e);
+  if (!h->palette) return -1;
+  h->quantity =
+      sl_text_copy (heat->quantity, "attention weight", "the quantity", e);
+  if (!h->quantity) return -1;
+  h->rows = heat->rows, h->cols = heat->cols;
+  h->block_rows = divide_up (h->rows, limit);
+  h->block_cols = divide_up (h->cols, limit);
+  h->n_rows = divide_up (h->rows, h->block_rows);
+  h->n_cols = divide_up (h->cols, h->block_cols);
+  h->asked = (sl_range){ heat->min, heat->max, heat->log };
+  h->mask_upper = heat->mask_upper;
+  if (sl_size_mul (h->n_rows, h->n_cols, &count) ||
+      !(h->value = sl_alloc (count, sizeof *h->value)))
+    return sl_fail (e, "no memory for a heat map of %zu x %zu cells", h->rows,
+                    h->cols);
+  pool (h, heat->data);
+  h->least = INFINITY, h->largest = -INFINITY;
+  for (size_t i = 0; i < count; i++) {
+    if (h->value[i] < h->least) h->least = h->value[i];
+    if (h->value[i] > h->largest) h->largest = h->value[i];
+  }
+  range = h->asked;
+  if (sl_range_settle (&range, h->lo, h->hi, "the colours", e)) return -1;
+  sl_heat_show (h, range);
+  return 0;
+}
+
+static void drop (sl_panel *p) {
+  sl_free (p->heat.value);
+  sl_free (p->heat.quantity);
+}
+
+double sl_heat_at (const sl_heat_data *h, size_t coarse_rows,
+                   size_t coarse_cols, size_t row, size_t col, int *masked) {
+  size_t r_end = (row + 1) * coarse_rows, c_end = (col + 1) * coarse_cols;
+  double most = NAN;
+  if (r_end > h->n_rows) r_end = h->n_rows;
+  if (c_end > h->n_cols) c_end = h->n_cols;
+  *masked = is_masked (h, h->block_rows * coarse_rows,
+                       h->block_cols * coarse_cols, row, col);
+  for (size_t r = row * coarse_rows; r < r_end; r++)
+    for (size_t c = col * coarse_cols; c < c_end; c++) {
+      double x = h->value[r * h->n_cols + c];
+      if (!isnan (x) && !(most >= x)) most = x;
+    }
+  return most;
+}
+
+sl_rgb sl_heat_colour (const sl_heat_data *h, double value, int masked) {
+  if (masked) return SL_MASKED;
+  if (isnan (value)) return SL_NO_VALUE;
+  return sl_palette_at (h->palette, sl_range_fraction (&h->range, value));
+}
+
+/* A pixel count per stored value, so that the larger side comes near 'side'; the
+** cells of very long maps are stretched the short way. */
+static void size (const sl_panel *p, double side, double *w, double *h) {
+  const sl_heat_data *d = &p->heat;
+  size_t most = d->n_rows > d->n_cols ? d->n_rows : d->n_cols;
+  double cell = fmax (1, floor (side / (double)most + 0.5)), least = side / 6;
+  *w = cell * (double)d->n_cols;
+  *h = cell * (double)d->n_rows;
+  if (*w < least) *w *= ceil (least / *w);
+  if (*h < least) *h *= ceil (least / *h);
+}
+
+static void ticks (const sl_panel *p, sl_axis axis, int most, sl_ticks *t) {
+  sl_ticks_positions (axis == SL_X ? p->heat.cols : p->heat.rows, most, t);
+}
+
+/* Position k is at the middle of its cell. */
+static double along (const sl_panel *p, sl_axis axis, double at) {
+  const sl_heat_data *h = &p->heat;
+  double n = axis == SL_X ? (double)(h->n_cols * h->block_cols)
+                          : (double)(h->n_rows * h->block_rows);
+  return (at - 0.5) / n;
+}
+
+static int same (sl_rgb a, sl_rgb b) {
+  return a.r == b.r && a.g == b.g && a.b == b.b;
+}
+
+static sl_rgb cell (const sl_heat_data *h, size_t row, size_t col) {
+  int masked;
+  double x = sl_heat_at (h, 1, 1, row, col, &masked);
+  return sl_heat_colour (h, x, masked);
+}
+
+size_t sl_heat_runs (const sl_heat_data *h) {
+  size_t runs = 0;
+  for (size_t r = 0; r < h->n_rows; r++)
+    for (size_t c = 0; c < h->n_cols; c++)
+      runs += c == 0 || !same (cell (h, r, c), cell (h, r, c - 1));
+  return runs;
+}
+
+/* Each run of equal cells is a rectangle that reaches a little below and to the
+** right, under the next ones: no hairlines between cells in any viewer. */
+static void draw_cells (const sl_heat_data *h, cairo_t *cr,
+                        const sl_box *plot) {
+  double w = plot->w / (double)h->n_cols, t = plot->h / (double)h->n_rows;
+  const double under = 0.25;
+  for (size_t r = 0; r < h->n_rows; r++)
+    for (size_t c = 0, end; c < h->n_cols; c = end) {
+      sl_rgb rgb = cell (h, r, c);
+      double right, bottom;
+      for (end = c + 1; end < h->n_cols && same (rgb, cell (h, r, end));) end++;
+      right = end < h->n_cols ? under : 0;
+      bottom = r + 1 < h->n_rows ? under : 0;
+      cairo_set_source_rgb (cr, rgb.r / 255.0, rgb.g / 255.0, rgb.b / 255.0);
+      cairo_rectangle (cr, plot->x + (double)c * w, plot->y + (double)r * t,
+                       (double)(end - c) * w + right, t + bottom);
+      cairo_fill (cr);
+    }
+}
+
+/* One pixel per value, or 'up' x 'up' of them for viewers that smooth images. */
+static cairo_surface_t *image (const sl_heat_data *h, size_t coarse_rows,
+                               size_t coarse_cols, size_t up) {
+  size_t rows = divide_up (h->n_rows, coarse_rows);
+  size_t cols = divide_up (h->n_cols, coarse_cols);
+  cairo_surface_t *s = cairo_image_surface_create (
+      CAIRO_FORMAT_RGB24, (int)(cols * up), (int)(rows * up));
+  unsigned char *pixels = cairo_image_surface_get_data (s);
+  size_t stride = (size_t)cairo_image_surface_get_stride (s);
+  if (!pixels) return s;
+  for (size_t r = 0; r < rows; r++)
+    for (size_t c = 0; c < cols; c++) {
+      int masked;
+      double x = sl_heat_at (h, coarse_rows, coarse_cols, r, c, &masked);
+      sl_rgb rgb = sl_heat_colour (h, x, masked);
+      unsigned word =
+          (unsigned)rgb.r << 16 | (unsigned)rgb.g << 8 | (unsigned)rgb.b;
+      for (size_t i = 0; i < up; i++) {
+        unsigned *row = (unsigned *)(void *)(pixels + (r * up + i) * stride);
+        for (size_t j = 0; j < up; j++) row[c * up + j] = word;
+      }
+    }
+  cairo_surface_mark_dirty (s);
+  return s;
+}
+
+static void draw (const sl_panel *p, cairo_t *cr, const sl_box *plot,
+                  const sl_render *r) {
+  const sl_heat_data *h = &p->heat;
+  size_t coarse_rows = h->n_rows > 1 ? (size_t)r->coarse : 1;
+  size_t coarse_cols = h->n_cols > 1 ? (size_t)r->coarse : 1;
+  size_t rows = divide_up (h->n_rows, coarse_rows);
+  size_t cols = divide_up (h->n_cols, coarse_cols);
+  size_t most = rows > cols ? rows : cols;
+  double longest = fmax (plot->w, plot->h) / 72 * SL_DEFAULT_DPI;
+  size_t up = r->vector ? divide_up ((size_t)longest, most) : 1;
+  /* The last block may reach beyond the matrix: the plot shows it whole. */
+  double w = plot->w * (double)(cols * coarse_cols) / (double)h->n_cols;
+  double t = plot->h * (double)(rows * coarse_rows) / (double)h->n_rows;
+  cairo_surface_t *s;
+  cairo_save (cr);
+  cairo_rectangle (cr, plot->x, plot->y, plot->w, plot->h);
+  cairo_clip (cr);
+  if (r->cells && r->coarse == 1)
+    draw_cells (h, cr, plot);
+  else {
+    s = image (h, coarse_rows, coarse_cols, up);
+    cairo_translate (cr, plot->x, plot->y);
+    cairo_scale (cr, w / (double)(cols * up), t / (double)(rows * up));
+    cairo_set_source_surface (cr, s, 0, 0);
+    cairo_pattern_set_filter (cairo_get_source (cr), CAIRO_FILTER_NEAREST);
+    cairo_paint (cr);
+    cairo_surface_destroy (s);
+  }
+  cairo_restore (cr);
+}
+
+const sl_panel_kind sl_heat_kind = { 1,     drop, size,        ticks,
+                                     along, draw, sl_heat_text };

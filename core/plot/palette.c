@@ -1,0 +1,89 @@
+/* palette.c - the colours of heat maps and lines. */
+#include "plot/palette.h"
+#include <string.h>
+
+/* Nine-class Blues and eleven-class RdBu of Cynthia Brewer (colorbrewer2.org);
+** viridis of Smith and van der Walt, at eighths. */
+static const unsigned blues[] = { 0xf7fbff, 0xdeebf7, 0xc6dbef,
+                                  0x9ecae1, 0x6baed6, 0x4292c6,
+                                  0x2171b5, 0x08519c, 0x08306b };
+static const unsigned rdbu[] = { 0x67001f, 0xb2182b, 0xd6604d, 0xf4a582,
+                                 0xfddbc7, 0xf7f7f7, 0xd1e5f0, 0x92c5de,
+                                 0x4393c3, 0x2166ac, 0x053061 };
+static const unsigned viridis[] = { 0x440154, 0x472d7b, 0x3b528b,
+                                    0x2c728e, 0x21918c, 0x28ae80,
+                                    0x5ec962, 0xaddc30, 0xfde725 };
+
+#define PALETTE(name) \
+  { #name, sizeof name / sizeof *name, name }
+static const sl_palette palettes[] = { PALETTE (blues), PALETTE (viridis),
+                                       PALETTE (rdbu) };
+enum { N_PALETTES = sizeof palettes / sizeof *palettes };
+
+const sl_rgb SL_NO_VALUE = { 0xa6, 0xa6, 0xa6 };
+const sl_rgb SL_MASKED = { 0xec, 0xec, 0xec };
+
+const sl_palette *sl_palette_find (const char *name, sl_error *e) {
+  const char *names[N_PALETTES], *near;
+  if (!name) return &palettes[0];
+  for (int i = 0; i < N_PALETTES; i++) {
+    names[i] = palettes[i].name;
+    if (!strcmp (name, names[i])) return &palettes[i];
+  }
+  near = sl_nearest (name, N_PALETTES, names);
+  if (near)
+    sl_fail (e, "palette '%.64s' is unknown (did you mean '%s'?)", name, near);
+  else
+    sl_fail (e, "palette '%.64s' is unknown: use blues, viridis or rdbu", name);
+  return NULL;
+}
+
+static sl_rgb unpack (unsigned c) {
+  return (sl_rgb){ (unsigned char)(c >> 16 & 255),
+                   (unsigned char)(c >> 8 & 255), (unsigned char)(c & 255) };
+}
+
+static unsigned char mix (unsigned char a, unsigned char b, double f) {
+  return (unsigned char)(a + f * (b - a) + 0.5);
+}
+
+sl_rgb sl_palette_at (const sl_palette *p, double t) {
+  double at = (t > 0 ? t < 1 ? t : 1 : 0) * (p->n - 1);
+  int i = (int)at < p->n - 1 ? (int)at : p->n - 2;
+  sl_rgb a = unpack (p->point[i]), b = unpack (p->point[i + 1]);
+  double f = at - i;
+  return (sl_rgb){ mix (a.r, b.r, f), mix (a.g, b.g, f), mix (a.b, b.b, f) };
+}
+
+sl_rgb sl_line_colour (int i) {
+  /* Okabe and Ito (2008), yellow last: it is the weakest on white. */
+  static const unsigned cycle[SL_LINE_COLOURS] = { 0x0072b2, 0xd55e00, 0x009e73,
+                                                   0xe69f00, 0xcc79a7, 0x56b4e9,
+                                                   0x000000, 0xf0e442 };
+  return unpack (cycle[i % SL_LINE_COLOURS]);
+}
+
+static int square (int x) {
+  return x * x;
+}
+
+static int distance (sl_rgb a, sl_rgb b) {
+  return square (a.r - b.r) + square (a.g - b.g) + square (a.b - b.b);
+}
+
+/* Nearest of the six levels of the terminal's colour cube. */
+static int level (int x) {
+  return x < 48 ? 0 : x < 115 ? 1 : (x - 35) / 40;
+}
+
+int sl_terminal_colour (sl_rgb c) {
+  static const unsigned char step[6] = { 0, 95, 135, 175, 215, 255 };
+  int r = level (c.r), g = level (c.g), b = level (c.b);
+  int grey = ((c.r + c.g + c.b) / 3 - 3) / 10;
+  sl_rgb cube = { step[r], step[g], step[b] }, ramp;
+  if (grey < 0) grey = 0;
+  if (grey > 23) grey = 23;
+  ramp.r = ramp.g = ramp.b = (unsigned char)(8 + 10 * grey);
+  return distance (c, ramp) < distance (c, cube) ? 232 + grey
+                                                 : 16 + 36 * r + 6 * g + b;
+}

@@ -1,0 +1,120 @@
+/* panel.h - the inside of a figure: its panels and their kinds.
+**
+** A kind of panel is one file with one table of functions (heat.c, line.c);
+** layout, output and text know panels only through that table. */
+#ifndef SL_PANEL_H
+#define SL_PANEL_H
+#include "plot/bytes.h"
+#include "plot/figure.h"
+#include "plot/palette.h"
+#include "plot/ticks.h"
+#include <cairo.h>
+
+typedef struct sl_box {
+  double x, y, w, h; /* points (1/72 inch) from the top left corner */
+} sl_box;
+
+typedef struct sl_heat_data {
+  size_t rows, cols;             /* of the matrix */
+  size_t block_rows, block_cols; /* cells that one stored value stands for */
+  size_t n_rows, n_cols;         /* of the values stored */
+  double *value;                 /* [n_rows][n_cols] largest of each block */
+  double lo,
+      hi; /* range of the visible data (positive ones if log); lo > hi: none */
+  double least, largest; /* of the stored values, whatever they are */
+  sl_range asked, range; /* as given; as shown */
+  const sl_palette *palette;
+  int mask_upper, any_nan, any_below, any_above;
+  char *quantity;
+} sl_heat_data;
+
+typedef struct sl_series_data {
+  char *label;
+  size_t n;
+  double *x, *y, *low, *high; /* y, or low and high, may be NULL */
+  int markers;
+} sl_series_data;
+
+typedef struct sl_lines_data {
+  int n;
+  sl_series_data *series;
+  sl_range x, y;
+  double first, last; /* smallest and largest x; first > last: none */
+  size_t left_out;    /* points that a logarithmic axis or infinity excludes */
+} sl_lines_data;
+
+typedef struct sl_panel {
+  const struct sl_panel_kind *kind;
+  char *title, *side, *xlabel, *ylabel; /* never NULL */
+  union {
+    sl_heat_data heat;
+    sl_lines_data lines;
+  };
+} sl_panel;
+
+typedef enum sl_axis { SL_X, SL_Y } sl_axis;
+
+/* How a panel is being drawn. 'coarse' joins that many stored values of a heat map
+** into one more, each way (files of noise stay small); 'cells' draws heat maps as
+** filled paths instead of images. */
+typedef struct sl_render {
+  int dpi, vector, coarse, cells;
+} sl_render;
+
+typedef struct sl_panel_kind {
+  int has_bar; /* a colour bar belongs to it */
+  void (*drop) (sl_panel *p);
+  /* Size of the plot area in pixels, wanted about 'side' large. */
+  void (*size) (const sl_panel *p, double side, double *w, double *h);
+  void (*ticks) (const sl_panel *p, sl_axis axis, int most, sl_ticks *t);
+  /* Where a tick sits: 0..1 from the left or from the top. */
+  double (*along) (const sl_panel *p, sl_axis axis, double at);
+  void (*draw) (const sl_panel *p, cairo_t *cr, const sl_box *plot,
+                const sl_render *r);
+  /* Lines of text at most 'columns' wide, each ended by '\n'. */
+  void (*text) (const sl_panel *p, const sl_text_style *style, int columns,
+                sl_bytes *out);
+} sl_panel_kind;
+
+extern const sl_panel_kind sl_heat_kind, sl_lines_kind;
+
+struct sl_figure {
+  char *title, *caption; /* never NULL */
+  int rows, columns, shared_bar, dpi;
+  int n; /* panels so far */
+  sl_panel *panel;
+};
+
+/* Copies of text: NULL gives the default; control characters but '\n' become
+** spaces. NULL with a sentence on bad UTF-8, over 4000 bytes, no memory. */
+char *sl_text_copy (const char *text, const char *def, const char *what,
+                    sl_error *e);
+
+/* The kind's own part of sl_figure_heat and sl_figure_lines. 'limit' bounds the
+** stored values of a heat map each way. On failure the panel holds what 'drop'
+** can free. */
+int sl_heat_fill (sl_panel *p, const sl_heat *heat, size_t limit, sl_error *e);
+int sl_lines_fill (sl_panel *p, const sl_lines *lines, sl_error *e);
+
+/* Heat maps. show: in this range. at: the value shown at a row and column when
+** 'coarse' stored values are joined, NaN for none; *masked tells the keys after the
+** query. colour: of that value. */
+void sl_heat_show (sl_heat_data *h, sl_range range);
+double sl_heat_at (const sl_heat_data *h, size_t coarse_rows,
+                   size_t coarse_cols, size_t row, size_t col, int *masked);
+sl_rgb sl_heat_colour (const sl_heat_data *h, double value, int masked);
+/* Paths needed to draw the map as cells. */
+size_t sl_heat_runs (const sl_heat_data *h);
+
+/* The sign of series i in a legend, in the box. */
+void sl_lines_sample (const sl_panel *p, int i, cairo_t *cr, const sl_box *b);
+
+/* Text of the kinds (text.c). */
+void sl_heat_text (const sl_panel *p, const sl_text_style *style, int columns,
+                   sl_bytes *out);
+void sl_lines_text (const sl_panel *p, const sl_text_style *style, int columns,
+                    sl_bytes *out);
+
+/* What a reader must be told about how the figure shows its data, as sentences. */
+void sl_figure_notes (const sl_figure *f, int coarse, sl_bytes *out);
+#endif
