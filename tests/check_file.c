@@ -146,7 +146,7 @@ START_TEST (a_pipe_is_read_to_its_end) {
   begin ();
   for (int i = 0; i < N; i++) data[i] = (char)(i % 251);
   ok (sl_file_write (in ("a"), data, N, &e));
-  snprintf (path, sizeof path, "cat %s/a", folder);
+  snprintf (path, sizeof path, "cat %.50s/a", folder);
   from = popen (path, "r");
   snprintf (path, sizeof path, "/dev/fd/%d", fileno (from));
   back = sl_file_read (path, 0, &n, &e);
