@@ -168,6 +168,11 @@ int sl_program_input (sl_program *p, sl_tensor *t, sl_error *e) {
   return 0;
 }
 
+int sl_program_is_input (const sl_program *p, const sl_tensor *t) {
+  const ptrdiff_t i = sl_slot_find (p, t->storage);
+  return i >= 0 && p->slot[i].input;
+}
+
 int sl_program_serial (const sl_program *p) {
   return p->serial;
 }

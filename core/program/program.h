@@ -45,6 +45,7 @@ int sl_program_loss (sl_program *p, sl_tensor *loss, sl_error *e);
 ** of t's whole storage (starting with t's values), which the caller fills through
 ** sl_replica_value before a forward. */
 int sl_program_input (sl_program *p, sl_tensor *t, sl_error *e);
+int sl_program_is_input (const sl_program *p, const sl_tensor *t);
 /* 1: has an op that needs one thread. */
 int sl_program_serial (const sl_program *p);
 /* 1: some op of the program made or reads the storage of t. */

@@ -28,6 +28,12 @@ static int check_inputs (const sl_sinks_spec *s, long *samples, long *shard,
   char a[128], b[128];
   if (s->n_inputs < 1)
     return sl_fail (e, "sinks: there are no inputs to feed the batch to");
+  for (int i = 0; i < s->n_inputs; i++)
+    if (!sl_program_is_input (s->program, s->inputs[i]))
+      return sl_fail (e,
+                      "sinks: input %d is no input of the program "
+                      "(program:input (tensor) makes it one)",
+                      i + 1);
   *shard = s->inputs[0]->ndim ? (long)s->inputs[0]->dim[0] : 0;
   *samples = s->batch[0]->ndim ? (long)s->batch[0]->dim[0] : 0;
   for (int i = 0; i < s->n_inputs; i++) {
@@ -163,15 +169,6 @@ static int make_replicas (job *j, int workers, sl_error *e) {
     for (int k = 0; k < s->n_inputs; k++)
       j->input[j->replicas * s->n_inputs + k] =
           sl_replica_value (r, s->inputs[k]);
-  }
-  for (int k = 0; k < s->n_inputs; k++) {
-    /* feeding what all replicas share would be a race, and change the model */
-    if (j->input[k].data == NULL ||
-        j->input[k].data == sl_tensor_view (s->inputs[k]).data)
-      return sl_fail (e,
-                      "sinks: input %d is no input of the program "
-                      "(program:input (tensor) makes it one)",
-                      k + 1);
   }
   return 0;
 }
