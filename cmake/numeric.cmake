@@ -6,6 +6,7 @@ set(SINKLAB_NUMERIC
     core/attention/host.c
     core/attention/rope.c
     core/attention/weigh.c
+    core/ops/activation.c
     core/ops/array_list.c
     core/ops/compare.c
     core/ops/concat.c
@@ -14,7 +15,12 @@ set(SINKLAB_NUMERIC
     core/ops/gemm.c
     core/ops/index.c
     core/ops/layer_list.c
+    core/ops/linear.c
+    core/ops/loss.c
     core/ops/map.c
+    core/ops/matmul.c
+    core/ops/norm.c
     core/ops/reduce.c
+    core/ops/softmax.c
     core/train/update.c
 )

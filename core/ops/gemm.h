@@ -15,6 +15,9 @@
 #define SL_GEMM_H
 #include <sinklab/plugin.h>
 
+/* For callers: SL_GEMM (m, n, k, ...). */
+#define SL_GEMM SL (sl_gemm)
+
 /* How many reals of scratch a product of these sizes wants. */
 size_t SL (sl_gemm_scratch) (ptrdiff_t m, ptrdiff_t n, ptrdiff_t k);
 

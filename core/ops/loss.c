@@ -1,0 +1,228 @@
+/* loss.c - cross_entropy, mse, max_abs_error. */
+#include "ops/map.h"
+#include "ops/ops.h"
+#include "ops/row.h"
+#include <math.h>
+
+/* cross_entropy. The last axis of the logits counts classes. A target equal to
+** 'ignore' has loss 0, gradient 0 and is not counted; when all are ignored the mean
+** is 0. A target that is neither ignored nor one of 0..classes-1 makes its loss, the
+** mean and its row of the gradient NaN: a wrong label must not pass for a right one. */
+
+/* What forward leaves for backward, per row: p = exp (z - shift) factor. */
+typedef struct partition {
+  real shift, factor;
+} partition;
+
+static int cross_entropy_infer (sl_infer *q, sl_error *e) {
+  const sl_view *z = &q->in[0], *t = &q->in[1];
+  char sz[96], st[96];
+  size_t rows = 1;
+  int fits = z->ndim == t->ndim + 1 && z->dim[z->ndim - 1] > 0;
+  for (int i = 0; fits && i < t->ndim; i++) fits = z->dim[i] == t->dim[i];
+  if (!fits)
+    return sl_fail (e,
+                    "logits have shape %s and targets %s; logits must have the "
+                    "targets' axes and one more, for at least one class",
+                    sl_shape_text (z->ndim, z->dim, sz, sizeof sz),
+                    sl_shape_text (t->ndim, t->dim, st, sizeof st));
+  for (int i = 0; i < t->ndim; i++) rows *= (size_t)t->dim[i];
+  q->n_out = 3;
+  q->out[0].ndim = 0;
+  q->out[1] = *t;
+  q->out[2].ndim = 0;
+  q->saved = 2 * rows;
+  q->scratch = 2 * (size_t)z->dim[z->ndim - 1];
+  return 0;
+}
+
+/* The class that a target names; -1 for none. */
+static ptrdiff_t class_of (real target, ptrdiff_t classes) {
+  if (!(target >= 0 && target < (real)classes)) return -1;
+  const ptrdiff_t c = (ptrdiff_t)target;
+  return (real)c == target ? c : -1;
+}
+
+static void cross_entropy_start (sl_walk *w, const sl_view *z, const sl_view *t,
+                                 const sl_view *loss) {
+  const sl_view rows = sl_without (z, z->ndim - 1);
+  sl_walk_start (w, 3, (const sl_view *[]){ &rows, t, loss });
+}
+
+/* loss = log (sum_j exp z_j) - z_target */
+static void cross_entropy_forward (const sl_run *r) {
+  const sl_cross_entropy_attr *attr = r->attr;
+  const sl_view *z = &r->in[0];
+  const ptrdiff_t n = z->dim[z->ndim - 1], step = z->stride[z->ndim - 1];
+  real *row = r->scratch, *weight = row + n;
+  partition *saved = r->saved;
+  double total = 0, count = 0;
+  sl_walk w;
+  cross_entropy_start (&w, z, &r->in[1], &r->out[1]);
+  for (; w.left > 0; sl_walk_next (&w), saved++) {
+    const real *restrict x = sl_row_read (n, w.at[0], step, row);
+    const real shift = sl_row_max (n, x), target = *w.at[1];
+    const ptrdiff_t class = class_of (target, n);
+    double loss = (double)NAN;
+    for (ptrdiff_t i = 0; i < n; i++) weight[i] = sl_expv (x[i] - shift);
+    const real sum = sl_row_sum (n, weight);
+    *saved = (partition){ shift, 1 / sum };
+    if ((double)target == attr->ignore) {
+      *w.at[2] = 0;
+      continue;
+    }
+    if (class >= 0)
+      loss = log ((double)sum) + ((double)shift - (double)x[class]);
+    *w.at[2] = (real)loss;
+    total += loss;
+    count++;
+  }
+  *(real *)r->out[0].data = (real)(count > 0 ? total / count : 0);
+  *(real *)r->out[2].data = (real)count;
+}
+
+/* dz_j += (p_j - [j is the target]) (dmean / count + dloss) */
+static void cross_entropy_backward (const sl_run *r) {
+  const sl_cross_entropy_attr *attr = r->attr;
+  const sl_view *z = &r->in[0], *dz = &r->din[0];
+  const int last = z->ndim - 1;
+  const ptrdiff_t n = z->dim[last], step = z->stride[last];
+  const real count = *(const real *)r->out[2].data;
+  const real *dmean = r->dout[0].data, *dloss = r->dout[1].data;
+  const real share = dmean && count > 0 ? *dmean / count : 0;
+  const partition *saved = r->saved;
+  real *row = r->scratch;
+  sl_walk w, to;
+  if (!dz->data || (!dmean && !dloss)) return;
+  cross_entropy_start (&w, z, &r->in[1], &r->dout[1]);
+  cross_entropy_start (&to, dz, &r->in[1], &r->dout[1]);
+  for (; w.left > 0; sl_walk_next (&w), sl_walk_next (&to), saved++) {
+    const real *restrict x = sl_row_read (n, w.at[0], step, row);
+    const real target = *w.at[1];
+    const ptrdiff_t class = class_of (target, n), dz_step = dz->stride[last];
+    real g = share + (dloss ? *w.at[2] : 0);
+    if ((double)target == attr->ignore) continue;
+    if (class < 0) g = (real)NAN;
+    const real factor = saved->factor * g, shift = saved->shift;
+    for (ptrdiff_t i = 0; i < n; i++)
+      to.at[0][i * dz_step] += sl_expv (x[i] - shift) * factor;
+    if (class >= 0) to.at[0][class * dz_step] -= g;
+  }
+}
+
+const sl_op
+    SL (sl_op_cross_entropy) = { .name = "cross_entropy",
+                                 .min_in = 2,
+                                 .max_in = 2,
+                                 .attr_size = sizeof (sl_cross_entropy_attr),
+                                 .infer = cross_entropy_infer,
+                                 .forward = cross_entropy_forward,
+                                 .backward = cross_entropy_backward };
+
+/* mse and max_abs_error: two tensors of one shape. Shapes do not broadcast here: a
+** loss between (n) and (n, 1) is nearly always a mistake. */
+static int error_infer (sl_infer *q, sl_error *e) {
+  const sl_view *a = &q->in[0], *b = &q->in[1];
+  char sa[96], sb[96];
+  int same = a->ndim == b->ndim;
+  for (int i = 0; same && i < a->ndim; i++) same = a->dim[i] == b->dim[i];
+  sl_shape_text (a->ndim, a->dim, sa, sizeof sa);
+  if (!same)
+    return sl_fail (e, "shapes %s and %s; they must be equal", sa,
+                    sl_shape_text (b->ndim, b->dim, sb, sizeof sb));
+  if (sl_view_count (a) == 0)
+    return sl_fail (e, "shape %s has no elements to compare", sa);
+  q->n_out = 1;
+  q->out[0].ndim = 0;
+  q->scratch = 1;
+  return 0;
+}
+
+/* Both inputs in blocks of adjacent elements. */
+typedef struct pairs {
+  sl_cursor a, b;
+  ptrdiff_t left, n; /* still to come; in this block */
+  real room[2][SL_BLOCK];
+  const real *x, *y;
+} pairs;
+
+static void pairs_start (pairs *p, const sl_run *r) {
+  sl_cursor_start (&p->a, &r->in[0]);
+  sl_cursor_start (&p->b, &r->in[1]);
+  p->left = (ptrdiff_t)sl_view_count (&r->in[0]);
+}
+
+static int pairs_next (pairs *p) {
+  if (p->left == 0) return 0;
+  p->n = p->left < SL_BLOCK ? p->left : SL_BLOCK;
+  p->left -= p->n;
+  p->x = sl_cursor_read (&p->a, p->n, p->room[0]);
+  p->y = sl_cursor_read (&p->b, p->n, p->room[1]);
+  return 1;
+}
+
+/* y = the mean of (a - b)^2 */
+static void mse_forward (const sl_run *r) {
+  const double count = (double)sl_view_count (&r->in[0]);
+  double total = 0;
+  real d[SL_BLOCK];
+  pairs p;
+  for (pairs_start (&p, r); pairs_next (&p);) {
+    for (ptrdiff_t i = 0; i < p.n; i++) {
+      d[i] = p.x[i] - p.y[i];
+      d[i] *= d[i];
+    }
+    total += sl_sum (p.n, d);
+  }
+  *(real *)r->out[0].data = (real)(total / count);
+}
+
+/* da += 2 / n dy (a - b), db -= the same; x: 2 / n dy, a, b */
+static void mse_da (ptrdiff_t n, const real *const *x, real *restrict d) {
+  for (ptrdiff_t i = 0; i < n; i++) d[i] += x[0][i] * (x[1][i] - x[2][i]);
+}
+static void mse_db (ptrdiff_t n, const real *const *x, real *restrict d) {
+  for (ptrdiff_t i = 0; i < n; i++) d[i] += x[0][i] * (x[2][i] - x[1][i]);
+}
+
+static void mse_backward (const sl_run *r) {
+  const sl_view factor = { .data = r->scratch };
+  const sl_view *x[] = { &factor, &r->in[0], &r->in[1] };
+  if (!r->dout[0].data) return;
+  *(real *)r->scratch = (real)(2 * (double)*(const real *)r->dout[0].data /
+                               (double)sl_view_count (&r->in[0]));
+  SL (sl_fold) (mse_da, 3, x, &r->din[0], &r->in[0]);
+  SL (sl_fold) (mse_db, 3, x, &r->din[1], &r->in[0]);
+}
+
+const sl_op SL (sl_op_mse) = { .name = "mse",
+                               .min_in = 2,
+                               .max_in = 2,
+                               .infer = error_infer,
+                               .forward = mse_forward,
+                               .backward = mse_backward };
+
+/* The largest |a - b|; NaN if any difference is NaN. */
+static void max_abs_error_forward (const sl_run *r) {
+  real most = 0, d[SL_BLOCK];
+  int lost = 0;
+  pairs p;
+  for (pairs_start (&p, r); pairs_next (&p);) {
+    int nan = 0;
+    for (ptrdiff_t i = 0; i < p.n; i++) {
+      d[i] = sl_abs (p.x[i] - p.y[i]);
+      nan |= d[i] != d[i];
+    }
+    const real m = sl_row_max (p.n, d);
+    lost |= nan;
+    most = m > most ? m : most;
+  }
+  *(real *)r->out[0].data = lost ? (real)NAN : most;
+}
+
+const sl_op SL (sl_op_max_abs_error) = { .name = "max_abs_error",
+                                         .min_in = 2,
+                                         .max_in = 2,
+                                         .flags = SL_OP_NO_GRADIENT,
+                                         .infer = error_infer,
+                                         .forward = max_abs_error_forward };
