@@ -187,12 +187,12 @@ static void clear_unseen (const block *b, int r, int first, int last, real *x) {
   if (last > hi) memset (x + hi, 0, (size_t)(last - hi) * sizeof *x);
 }
 
-/* S = scale q.k - slope |i - j| where visible, and W = plugin (S). */
-static void weigh (head *h, block *b) {
+/* S = scale q.k - slope |i - j| where visible, and W = plugin (S), 0 elsewhere:
+** among the keys of the block, or among all. */
+static void weigh (head *h, block *b, int all) {
   const sl_attention_plan *p = h->p;
   const ptrdiff_t t = p->t;
   const real slope = h->slope;
-  const int all = h->run->observer != NULL;
   matrix kt = h->kt;
   kt.x += b->lo * kt.col;
   product (h, b->rows, b->hi - b->lo, p->d, h->attr->scale, from (h->q, b->row),
@@ -238,16 +238,16 @@ static void observe (const head *h, const block *b) {
   o->rows (o->context, &rows);
 }
 
-/* O = W V */
-static void forward_block (head *h, int row, int rows) {
+/* O = W V. 'alone': one row of a block that backward may do as a whole. */
+static void forward_block (head *h, int row, int rows, int alone) {
   const sl_attention_plan *p = h->p;
   block b;
   place (h, row, rows, &b);
   if (rows > 1 && !uniform (&b) && !finite_where_partial (&b, h->v, p->dv)) {
-    for (int r = 0; r < rows; r++) forward_block (h, row + r, 1);
+    for (int r = 0; r < rows; r++) forward_block (h, row + r, 1, 1);
     return;
   }
-  weigh (h, &b);
+  weigh (h, &b, alone || h->run->observer);
   product (h, rows, p->dv, b.hi - b.lo, 1,
            (matrix){ b.weights + b.lo, p->t, 1 }, from (h->v, b.lo), 0,
            h->out + row * h->out_row, h->out_row);
@@ -273,7 +273,7 @@ static void backward_block (head *h, int row, int rows) {
     for (int r = 0; r < rows; r++) backward_block (h, row + r, 1);
     return;
   }
-  if (p->recompute) weigh (h, &b);
+  if (p->recompute) weigh (h, &b, 0);
   vt.x += b.lo * vt.col;
   product (h, rows, keys, p->dv, 1, dout, vt, 0, b.dweights + b.lo, t);
   for (int r = 0; r < rows; r++) {
@@ -373,7 +373,7 @@ static void forward (const sl_run *r) {
         h.out =
             (real *)r->out[0].data + s * p.t * h.out_row + (ptrdiff_t)i * p.dv;
         for (int row = 0; row < p.t; row += p.block)
-          forward_block (&h, row, p.t - row < p.block ? p.t - row : p.block);
+          forward_block (&h, row, p.t - row < p.block ? p.t - row : p.block, 0);
       }
     }
 }

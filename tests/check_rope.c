@@ -1,0 +1,154 @@
+/* check_rope.c - rotary positions, sinusoidal tables and ALiBi slopes. */
+#include "attention/attention.h"
+#include "support/golden.h"
+#include "support/op_bench.h"
+#include "support/suite.h"
+#include "support/variants.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* (1, heads, t, d) of the reference as (1, t, heads * d) of the op, or back. */
+static void swap_axes (const golden *g, const double *from, double *to,
+                       int back) {
+  const ptrdiff_t heads = g->dim[1], t = g->dim[2], d = g->dim[3];
+  for (ptrdiff_t h = 0; h < heads; h++)
+    for (ptrdiff_t i = 0; i < t; i++)
+      for (ptrdiff_t j = 0; j < d; j++) {
+        const ptrdiff_t a = (h * t + i) * d + j, b = (i * heads + h) * d + j;
+        if (back)
+          to[a] = from[b];
+        else
+          to[b] = from[a];
+      }
+}
+
+/* The view in the reference's order against its file. */
+static void close_to (const op_bench *b, const sl_view *v, const golden *g,
+                      const char *file) {
+  double got[80], want[80];
+  float single[80];
+  ck_assert_uint_eq (g->count, 80);
+  for (size_t i = 0; i < 80; i++) got[i] = op_bench_at (b, v, i);
+  swap_axes (g, got, want, 1);
+  for (size_t i = 0; i < 80; i++) single[i] = (float)want[i];
+  golden_close_array (b->dtype == SL_F64 ? (void *)want : (void *)single, 80,
+                      b->dtype, file);
+}
+
+static void reference (const char *name, sl_rope_pairs pairs, int offset) {
+  const sl_rope_attr attr = { pairs, 8, 10000, offset };
+  char file[4][80];
+  static const char *const part[4] = { "x", "out", "up_out", "grad_x" };
+  golden x, up;
+  ptrdiff_t dim[3] = { 1, 0, 0 };
+  double in[80], dout[80];
+  for (int i = 0; i < 4; i++)
+    snprintf (file[i], sizeof *file, "pos/rope_%s_offset%d/%s.npy", name,
+              offset, part[i]);
+  x = golden_load (file[0]);
+  up = golden_load (file[2]);
+  ck_assert_uint_eq (x.count, 80);
+  dim[1] = x.dim[2];
+  dim[2] = x.dim[1] * x.dim[3];
+  swap_axes (&x, x.x, in, 0);
+  swap_axes (&up, up.x, dout, 0);
+  for (int d = SL_F32; d <= SL_F64; d++) {
+    op_bench b;
+    op_bench_start (&b, (sl_dtype)d, "rope", &attr);
+    op_bench_input (&b, 3, dim, in);
+    op_bench_forward (&b);
+    close_to (&b, &b.out[0], &x, file[1]);
+    op_bench_backward (&b, dout);
+    close_to (&b, &b.din[0], &x, file[3]);
+    op_bench_free (&b);
+  }
+  golden_free (&x);
+  golden_free (&up);
+}
+
+START_TEST (reference_values) {
+  ck_assert (sl_attention_register () == 0);
+  for (int i = 0; i < SL_ISA_COUNT; i++) {
+    if (!variant_use ((sl_isa)i)) continue;
+    for (int offset = 0; offset <= 7; offset += 7) {
+      reference ("interleaved", SL_ROPE_INTERLEAVED, offset);
+      reference ("half", SL_ROPE_HALF, offset);
+    }
+  }
+}
+END_TEST
+
+/* Far out, x = (1, 0) shows cosine and sine of the angle; angles of up to 1e5
+** are themselves rounded to 1e-11, here and there. */
+START_TEST (far_positions) {
+  enum { T = 100, D = 6 };
+  const sl_rope_attr attr = { SL_ROPE_HALF, D, 500, 123456 };
+  const ptrdiff_t dim[3] = { 1, T, D };
+  static double x[T * D];
+  op_bench b;
+  for (int i = 0; i < T * D; i++) x[i] = i % D < D / 2;
+  ck_assert (sl_attention_register () == 0);
+  op_bench_start (&b, SL_F64, "rope", &attr);
+  op_bench_input (&b, 3, dim, x);
+  op_bench_forward (&b);
+  for (int i = 0; i < T; i++)
+    for (int k = 0; k < D / 2; k++) {
+      const double angle = (123456 + i) * pow (500, -2.0 * k / D);
+      CLOSE (op_bench_at (&b, &b.out[0], (size_t)(i * D + k)), cos (angle),
+             1e-11, 0, "cosine %d at %d", k, i);
+      CLOSE (op_bench_at (&b, &b.out[0], (size_t)(i * D + D / 2 + k)),
+             sin (angle), 1e-11, 0, "sine %d at %d", k, i);
+    }
+  op_bench_free (&b);
+}
+END_TEST
+
+START_TEST (refusals) {
+  static const struct {
+    sl_rope_attr attr;
+    const char *sentence;
+  } cases[] = {
+    { { SL_ROPE_HALF, 3, 10000, 0 },
+      "rope: d_head is 3; expected an even number from 2" },
+    { { SL_ROPE_HALF, 0, 10000, 0 },
+      "rope: d_head is 0; expected an even number from 2" },
+    { { SL_ROPE_HALF, 4, 0, 0 },
+      "rope: base is 0; expected a finite number above 0" },
+    { { SL_ROPE_HALF, 8, 10000, 0 },
+      "rope: x is (2, 3, 4); expected (b, t, heads * 8)" },
+  };
+  const ptrdiff_t dim[3] = { 2, 3, 4 };
+  double x[24] = { 0 };
+  ck_assert (sl_attention_register () == 0);
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    op_bench b;
+    op_bench_start (&b, SL_F32, "rope", &cases[i].attr);
+    op_bench_input (&b, 3, dim, x);
+    ck_assert_str_eq (op_bench_refusal (&b), cases[i].sentence);
+    op_bench_free (&b);
+  }
+}
+END_TEST
+
+START_TEST (sinusoidal) {
+  double table[12 * 8];
+  sl_sinusoidal (12, 8, table);
+  golden_close_array (table, 96, SL_F64, "pos/sinusoidal/table.npy");
+}
+END_TEST
+
+START_TEST (alibi_slopes) {
+  static const int heads[] = { 1, 2, 4, 6, 8, 12 };
+  for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
+    char file[64];
+    double slopes[12];
+    snprintf (file, sizeof file, "pos/alibi/slopes_h%d.npy", heads[i]);
+    sl_alibi_slopes (heads[i], slopes);
+    golden_close_array (slopes, (size_t)heads[i], SL_F64, file);
+  }
+}
+END_TEST
+
+SUITE_MAIN ("rope", reference_values, far_positions, refusals, sinusoidal,
+            alibi_slopes)
