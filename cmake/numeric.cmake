@@ -11,6 +11,7 @@ set(SINKLAB_NUMERIC
     core/ops/compare.c
     core/ops/concat.c
     core/ops/cumsum.c
+    core/ops/draw.c
     core/ops/elementwise.c
     core/ops/gemm.c
     core/ops/index.c

@@ -9,7 +9,8 @@
   X (neg) X (exp) X (log) X (tanh) X (sigmoid) X (relu) X (abs) X (sqrt)    \
   X (square) X (sin) X (cos) X (copy)                                       \
   X (sum) X (mean) X (max) X (var) X (argmax) X (cumsum) X (concat)         \
-  X (one_hot) X (embedding) X (gather) X (scatter_add)
+  X (one_hot) X (embedding) X (gather) X (scatter_add)                      \
+  X (uniform) X (normal) X (randint) X (bernoulli) X (categorical)
 /* clang-format on */
 
 #define DECLARE(name) extern const sl_op SL (sl_op_##name);

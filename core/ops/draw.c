@@ -1,0 +1,406 @@
+/* draw.c - uniform, normal, randint, bernoulli, categorical.
+**
+** Element i of sample s (axis 0 counts samples; i is row-major within one) is made of
+** word i % 4 of the counter { i / 4, first_sample + s, step, stream } under the key
+** seed: its high word. Where more bits are needed, its low word is the same word of
+** the counter with 2^31 added to i / 4. f32 draws are the f64 draws with fewer bits,
+** so both precisions see the same data:
+**
+**   uniform     f32: 24 bits of the high word; f64: 53 bits of both
+**   normal      Box-Muller on elements (2k, 2k + 1): radius from the first, angle from
+**               the second; f32: 32 bits each (|z| up to 6.8), f64: 64 (up to 9.5)
+**   randint     up to 2^16 values: the high word; more: both. (word * values) >> bits,
+**               so no value's probability is off by more than 2^-32 (2^-64)
+**   bernoulli   high word < p 2^32
+**   categorical 53 bits of both, times the sum of the probabilities */
+#include "ops/ops.h"
+#include "ops/walk.h"
+#include <math.h>
+#include <sinklab/vmath.h>
+
+enum { COUNTERS = SL_BLOCK / 4 }; /* in one block */
+
+/* 32-bit words as numbers, by way of signed integers: that vectorises. */
+SL_VMATH real from_word (uint32_t w) {
+  return (real)(int32_t)(w ^ 0x80000000u) + (real)2147483648.0;
+}
+
+/* Philox4x32-10 of counters { c0[i], c1[i], step, stream }: four words each, one
+** counter after the other. Salmon et al., SC 2011, as base/random.h. The upper and
+** the lower half of a product are two expressions: compilers vectorise these better
+** than one 64-bit product taken apart. */
+static void philox (const sl_draw *at, uint32_t stream, const uint32_t *c0,
+                    const uint32_t *c1, uint32_t *restrict words) {
+  const uint32_t m0 = 0xD2511F53, m1 = 0xCD9E8D57;
+  uint32_t k0 = (uint32_t)at->seed, k1 = (uint32_t)(at->seed >> 32);
+  uint32_t x0[COUNTERS], x1[COUNTERS], x2[COUNTERS], x3[COUNTERS];
+  for (int i = 0; i < COUNTERS; i++) {
+    x0[i] = c0[i];
+    x1[i] = c1[i];
+    x2[i] = at->step;
+    x3[i] = stream;
+  }
+  for (int round = 0; round < 10; round++) {
+    for (int i = 0; i < COUNTERS; i++) {
+      const uint32_t a = x0[i], b = x2[i];
+      x0[i] = (uint32_t)((uint64_t)m1 * b >> 32) ^ x1[i] ^ k0;
+      x2[i] = (uint32_t)((uint64_t)m0 * a >> 32) ^ x3[i] ^ k1;
+      x1[i] = m1 * b;
+      x3[i] = m0 * a;
+    }
+    k0 += 0x9E3779B9;
+    k1 += 0xBB67AE85;
+  }
+  for (int i = 0; i < COUNTERS; i++) {
+    words[4 * i] = x0[i];
+    words[4 * i + 1] = x1[i];
+    words[4 * i + 2] = x2[i];
+    words[4 * i + 3] = x3[i];
+  }
+}
+
+/* A distribution: SL_BLOCK values from as many high (and low) words. 'table' is what
+** the op prepared: cumulative probabilities. */
+typedef struct source {
+  void (*fill) (const struct source *s, const uint32_t *hi, const uint32_t *lo,
+                real *restrict v);
+  int low_words;
+  double a, b;
+  const double *table;
+  ptrdiff_t n;
+} source;
+
+/* All of the output, a block of counters at a time. */
+static void draw (const sl_run *r, const source *s) {
+  const sl_random_attr *attr = r->attr;
+  const ptrdiff_t samples = attr->ndim > 0 ? attr->dim[0] : 1;
+  const ptrdiff_t total = (ptrdiff_t)sl_view_count (&r->out[0]);
+  uint32_t c0[COUNTERS], c1[COUNTERS], hi[SL_BLOCK], lo[SL_BLOCK];
+  real values[SL_BLOCK], *y = r->out[0].data;
+  if (total == 0) return;
+  const ptrdiff_t each = total / samples, groups = (each + 3) / 4;
+  ptrdiff_t g = 0, sample = 0;
+  for (ptrdiff_t left = groups * samples; left > 0; left -= COUNTERS) {
+    const int n = left < COUNTERS ? (int)left : COUNTERS;
+    const ptrdiff_t first = g;
+    for (int i = 0; i < COUNTERS; i++) { /* past n: unused, but defined */
+      c0[i] = (uint32_t)g;
+      c1[i] = r->draw->first_sample + (uint32_t)sample;
+      if (++g == groups) g = 0, sample++;
+    }
+    philox (r->draw, attr->stream, c0, c1, hi);
+    if (s->low_words) {
+      for (int i = 0; i < COUNTERS; i++) c0[i] |= 0x80000000u;
+      philox (r->draw, attr->stream, c0, c1, lo);
+    }
+    if (each % 4 == 0 && n == COUNTERS) {
+      s->fill (s, hi, s->low_words ? lo : hi, y);
+      y += SL_BLOCK;
+      continue;
+    }
+    s->fill (s, hi, s->low_words ? lo : hi, values);
+    for (ptrdiff_t i = 0, at = first; i < n; i++) {
+      const ptrdiff_t here = each - 4 * at < 4 ? each - 4 * at : 4;
+      for (ptrdiff_t k = 0; k < here; k++) *y++ = values[4 * i + k];
+      if (++at == groups) at = 0;
+    }
+  }
+}
+
+static int infer (sl_infer *q, sl_error *e) {
+  const sl_random_attr *attr = q->attr;
+  size_t each = 1;
+  q->n_out = 1;
+  if (attr->ndim < 0 || attr->ndim > SL_MAX_DIMS)
+    return sl_fail (e, "%d axes, allowed are 0 to %d", attr->ndim, SL_MAX_DIMS);
+  q->out[0].ndim = attr->ndim;
+  for (int i = 0; i < attr->ndim; i++) {
+    const ptrdiff_t n = q->out[0].dim[i] = attr->dim[i];
+    if (n < 0) return sl_fail (e, "size %td of axis %d is negative", n, i);
+    if (i > 0 && n > 0 && each > ((size_t)1 << 33) / (size_t)n)
+      return sl_fail (e, "a sample has more than 2^33 elements");
+    if (i > 0 && n > 0) each *= (size_t)n;
+  }
+  return 0;
+}
+
+/* a <= v < b, also where the rounding of a sum would reach b. */
+static void fill_uniform (const source *s, const uint32_t *hi,
+                          const uint32_t *lo, real *restrict v) {
+  const real a = (real)s->a, width = (real)(s->b - s->a), b = (real)s->b;
+  const real most = sizeof a == 4 ? (real)nextafterf ((float)b, (float)a)
+                                  : (real)nextafter ((double)b, (double)a);
+  for (int i = 0; i < SL_BLOCK; i++) {
+#ifdef SL_SINGLE
+    const real u = (real)(int32_t)(hi[i] >> 8) * 0x1p-24f;
+    (void)lo;
+#else
+    const real u =
+        from_word (hi[i]) * 0x1p-32 + (real)(int32_t)(lo[i] >> 11) * 0x1p-53;
+#endif
+    const real x = a + width * u;
+    v[i] = sl_choose (x < b, x, most);
+  }
+}
+
+static int infer_uniform (sl_infer *q, sl_error *e) {
+  const sl_random_attr *attr = q->attr;
+  if (!isfinite ((real)(attr->b - attr->a)) || !(attr->a <= attr->b))
+    return sl_fail (e, "the range is %g to %g, it must be finite and not empty",
+                    attr->a, attr->b);
+  return infer (q, e);
+}
+
+/* -log (u) for u = (w + 1/2) / 2^bits from words of 'bits' bits: without loss of
+** precision at both ends of (0, 1). Either x = u < 1/2, or x = 1 - u, where the
+** words are turned over; with m 2^k = x, or 1 - x = u,
+** log u = k log 2 + 2 atanh (s), s = (m - 1) / (m + 1), or -x / (2 - x). */
+SL_VMATH real minus_log (uint32_t hi, uint32_t lo) {
+  const uint32_t flip = 0u - (hi >> 31);
+  const int near_one = (int)(hi >> 31);
+#ifdef SL_SINGLE
+  const real x = ((real)(int32_t)(hi ^ flip) + 0.5f) * 0x1p-32f;
+  const real ln2 = 0.693147180559945f, root_half = 0.70710678f;
+  (void)lo;
+#else
+  const real x = (real)(int32_t)(hi ^ flip) * 0x1p-32 +
+                 (from_word (lo ^ flip) + 0.5) * 0x1p-64;
+  const real ln2 = 0.693147180559945309, root_half = 0.70710678118654752440;
+#endif
+  const sl_bits part = sl_to_bits (x) - sl_to_bits (root_half);
+  const sl_bits fraction = part & (((sl_bits)1 << SL_MANTISSA) - 1);
+  const real m = sl_from_bits (fraction + sl_to_bits (root_half));
+  /* part >> SL_MANTISSA is -k modulo a power of two, and -64 <= k <= 0 */
+  const real k = (real)(int32_t)(((0 - (part >> SL_MANTISSA))) & 127);
+  const real above = sl_choose (near_one, x, 1 - m);
+  const real below = sl_choose (near_one, 2 - x, 1 + m);
+  const real s = above / below, z = s * s;
+#ifdef SL_SINGLE
+  real p = 2.4393908084e-1f;
+  p = p * z + 2.1398560507e-1f;
+  p = p * z + 2.8620207408e-1f;
+  p = p * z + 3.9998711247e-1f;
+  p = p * z + 6.6666679026e-1f;
+  p = p * z + 2;
+#else
+  real p = 1.77615565495693996311e-1;
+  p = p * z + 4.79027468782444557827e-2;
+  p = p * z + 1.03527801498623646096e-1;
+  p = p * z + 1.04175752029112760973e-1;
+  p = p * z + 1.17741369896345502622e-1;
+  p = p * z + 1.33327736287930363252e-1;
+  p = p * z + 1.53846384806628052282e-1;
+  p = p * z + 1.81818175196255880748e-1;
+  p = p * z + 2.22222222350666720502e-1;
+  p = p * z + 2.85714285712720379587e-1;
+  p = p * z + 4.00000000000010150713e-1;
+  p = p * z + 6.66666666666666643754e-1;
+  p = p * z + 2;
+#endif
+  return s * p + sl_choose (near_one, 0, k * ln2);
+}
+
+/* cos and sin of 2 pi w / 2^bits: the nearest quarter turn, and the rest, |t| <=
+** pi / 4, by polynomials that are nearly minimax. */
+SL_VMATH void cos_sin (uint32_t hi, uint32_t lo, real *cosine, real *sine) {
+  const uint32_t turned = hi + 0x20000000u;
+  const uint32_t quarter = turned >> 30;
+  const int32_t rest = (int32_t)(turned & 0x3fffffffu) - 0x20000000;
+#ifdef SL_SINGLE
+  const real t = (real)rest * (real)(1.57079632679489661923 * 0x1p-30);
+  const real z = t * t;
+  real c = 2.4379831251e-5f, s = -1.9503904251e-4f;
+  c = c * z - 1.3886617999e-3f;
+  c = c * z + 4.1666616693e-2f;
+  c = c * z - 4.9999999615e-1f;
+  c = c * z + 1;
+  s = s * z + 8.3320357856e-3f;
+  s = s * z - 1.6666650674e-1f;
+  (void)lo;
+#else
+  const real t = ((real)rest + from_word (lo) * 0x1p-32) *
+                 (1.57079632679489661923 * 0x1p-30);
+  const real z = t * t;
+  real c = -1.13518086733616784448e-11, s = 1.58947706904588804101e-10;
+  c = c * z + 2.08755484144404078280e-9;
+  c = c * z - 2.75573128196368532457e-7;
+  c = c * z + 2.48015872828231924617e-5;
+  c = c * z - 1.38888888888593121370e-3;
+  c = c * z + 4.16666666666664444741e-2;
+  c = c * z - 4.99999999999999994308e-1;
+  c = c * z + 1;
+  s = s * z - 2.50507176202040340301e-8;
+  s = s * z + 2.75573133810158546043e-6;
+  s = s * z - 1.98412698286655861277e-4;
+  s = s * z + 8.33333333332038564824e-3;
+  s = s * z - 1.66666666666666168087e-1;
+#endif
+  s = s * z * t + t;
+  /* quarter turns: (c, s) -> (-s, c) -> (-c, -s) -> (s, -c) */
+  const sl_bits swap = 0 - (sl_bits)(quarter & 1);
+  const sl_bits cb = sl_to_bits (c), sb = sl_to_bits (s);
+  const sl_bits minus_c = (sl_bits)((quarter + 1) >> 1 & 1)
+                          << (8 * sizeof (real) - 1);
+  const sl_bits minus_s = (sl_bits)(quarter >> 1 & 1)
+                          << (8 * sizeof (real) - 1);
+  *cosine = sl_from_bits (((cb & ~swap) | (sb & swap)) ^ minus_c);
+  *sine = sl_from_bits (((sb & ~swap) | (cb & swap)) ^ minus_s);
+}
+
+/* Box and Muller (1958): r = sqrt (-2 log u), (r cos, r sin) of the angle. */
+static void fill_normal (const source *s, const uint32_t *hi,
+                         const uint32_t *lo, real *restrict v) {
+  const real mean = (real)s->a, deviation = (real)s->b;
+  for (int i = 0; i < SL_BLOCK; i += 2) {
+    const real square = 2 * minus_log (hi[i], lo[i]);
+    const real radius =
+        deviation * (sizeof (real) == 4 ? (real)sqrtf ((float)square)
+                                        : (real)sqrt ((double)square));
+    real c, d;
+    cos_sin (hi[i + 1], lo[i + 1], &c, &d);
+    v[i] = mean + radius * c;
+    v[i + 1] = mean + radius * d;
+  }
+}
+
+static int infer_normal (sl_infer *q, sl_error *e) {
+  const sl_random_attr *attr = q->attr;
+  if (!isfinite (attr->a) || !isfinite (attr->b) || attr->b < 0)
+    return sl_fail (e,
+                    "mean %g and standard deviation %g must be finite, the "
+                    "deviation not negative",
+                    attr->a, attr->b);
+  return infer (q, e);
+}
+
+/* The upper 64 bits of x n. */
+static uint64_t high_product (uint64_t x, uint64_t n) {
+  const uint64_t xh = x >> 32, xl = x & 0xffffffffu;
+  const uint64_t nh = n >> 32, nl = n & 0xffffffffu;
+  const uint64_t middle = xh * nl + (xl * nl >> 32);
+  const uint64_t carry = xl * nh + (middle & 0xffffffffu);
+  return xh * nh + (middle >> 32) + (carry >> 32);
+}
+
+static void fill_randint (const source *s, const uint32_t *hi,
+                          const uint32_t *lo, real *restrict v) {
+  const real a = (real)s->a;
+  if (!s->low_words) {
+    const uint32_t n = (uint32_t)(s->b - s->a) + 1;
+    for (int i = 0; i < SL_BLOCK; i++)
+      v[i] = a + (real)(int32_t)(uint32_t)(((uint64_t)hi[i] * n) >> 32);
+    return;
+  }
+  const uint64_t n = (uint64_t)(s->b - s->a) + 1;
+  for (int i = 0; i < SL_BLOCK; i++) {
+    const uint64_t k = high_product ((uint64_t)hi[i] << 32 | lo[i], n);
+    v[i] = (real)((int64_t)s->a + (int64_t)k);
+  }
+}
+
+static int infer_randint (sl_infer *q, sl_error *e) {
+  const sl_random_attr *attr = q->attr;
+  const double most = sizeof (real) == 4 ? 0x1p24 : 0x1p53;
+  if (!(fabs (attr->a) <= most) || !(fabs (attr->b) <= most) ||
+      attr->a != floor (attr->a) || attr->b != floor (attr->b) ||
+      attr->a > attr->b)
+    return sl_fail (
+        e,
+        "the bounds are %.17g and %.17g, two whole numbers in order "
+        "within %.0f are needed",
+        attr->a, attr->b, most);
+  return infer (q, e);
+}
+
+static void fill_bernoulli (const source *s, const uint32_t *hi,
+                            const uint32_t *lo, real *restrict v) {
+  const uint64_t bound = (uint64_t)ceil (s->a * 0x1p32);
+  const uint32_t last = (uint32_t)(bound - 1);
+  const real one = bound > 0;
+  (void)lo;
+  for (int i = 0; i < SL_BLOCK; i++) v[i] = hi[i] <= last ? one : 0;
+}
+
+static int infer_bernoulli (sl_infer *q, sl_error *e) {
+  const sl_random_attr *attr = q->attr;
+  if (!(attr->a >= 0 && attr->a <= 1))
+    return sl_fail (e, "the probability is %g, allowed are 0 to 1", attr->a);
+  return infer (q, e);
+}
+
+/* The number of table entries <= u * sum: the first category that u does not
+** pass. s->n counts up to the last category of probability > 0. */
+static void fill_categorical (const source *s, const uint32_t *hi,
+                              const uint32_t *lo, real *restrict v) {
+  for (int i = 0; i < SL_BLOCK; i++) {
+    const double u = (double)(((uint64_t)hi[i] << 32 | lo[i]) >> 11) * 0x1p-53;
+    const double x = u * s->table[s->n - 1];
+    ptrdiff_t low = 0, high = s->n - 1;
+    while (low < high) {
+      const ptrdiff_t middle = (low + high) / 2;
+      if (s->table[middle] <= x)
+        low = middle + 1;
+      else
+        high = middle;
+    }
+    v[i] = (real)low;
+  }
+}
+
+/* probabilities (k), need not sum to 1. */
+static int infer_categorical (sl_infer *q, sl_error *e) {
+  if (q->in[0].ndim != 1 || q->in[0].dim[0] < 1) {
+    char text[128];
+    return sl_fail (
+        e, "the probabilities have shape %s, (k) is needed, k >= 1",
+        sl_shape_text (q->in[0].ndim, q->in[0].dim, text, sizeof text));
+  }
+  q->scratch = (size_t)q->in[0].dim[0] * (sizeof (double) / sizeof (real));
+  return infer (q, e);
+}
+
+/* Probabilities that are negative, NaN or all zero draw NaN. */
+static void categorical_forward (const sl_run *r) {
+  const sl_view *p = &r->in[0];
+  double *table = r->scratch, sum = 0;
+  source s = { fill_categorical, 1, 0, 0, table, 0 };
+  int good = 1;
+  for (ptrdiff_t k = 0; k < p->dim[0]; k++) {
+    const double x = (double)((const real *)p->data)[k * p->stride[0]];
+    good &= x >= 0 && isfinite (x);
+    table[k] = sum += x;
+    if (x > 0) s.n = k + 1;
+  }
+  if (good && s.n > 0) {
+    draw (r, &s);
+    return;
+  }
+  for (size_t i = 0; i < sl_view_count (&r->out[0]); i++)
+    ((real *)r->out[0].data)[i] = (real)NAN;
+}
+
+#define FORWARD(name, low)                                            \
+  static void name##_forward (const sl_run *r) {                      \
+    const sl_random_attr *attr = r->attr;                             \
+    const source s = { fill_##name, low, attr->a, attr->b, NULL, 0 }; \
+    draw (r, &s);                                                     \
+  }
+FORWARD (uniform, sizeof (real) == 8)
+FORWARD (normal, sizeof (real) == 8)
+FORWARD (randint, attr->b - attr->a > 65535)
+FORWARD (bernoulli, 0)
+
+#define RANDOM(name_, inputs)                                              \
+  const sl_op SL (sl_op_##name_) = { .name = #name_,                       \
+                                     .min_in = inputs,                     \
+                                     .max_in = inputs,                     \
+                                     .flags =                              \
+                                         SL_OP_NO_GRADIENT | SL_OP_RANDOM, \
+                                     .attr_size = sizeof (sl_random_attr), \
+                                     .infer = infer_##name_,               \
+                                     .forward = name_##_forward };
+RANDOM (uniform, 0)
+RANDOM (normal, 0)
+RANDOM (randint, 0)
+RANDOM (bernoulli, 0)
+RANDOM (categorical, 1)
