@@ -80,7 +80,7 @@ END_TEST
 
 START_TEST (refusals) {
   refuse ((sl_setting){ "fctor", 1, NULL },
-          "affine has no option 'fctor' (nearest: 'factor')");
+          "affine has no option 'fctor' (did you mean 'factor'?)");
   refuse (
       (sl_setting){ "unheard_of", 1, NULL },
       "affine has no option 'unheard_of'; it has count, factor, flag, kind");

@@ -28,7 +28,7 @@ static const sl_option *find_option (const sl_loaded *l, const char *name,
   if (n == 0)
     sl_fail (e, "%s has no option '%s'; it has none at all", l->name, name);
   else if (nearest)
-    sl_fail (e, "%s has no option '%s' (nearest: '%s')", l->name, name,
+    sl_fail (e, "%s has no option '%s' (did you mean '%s'?)", l->name, name,
              nearest);
   else {
     char list[400] = "";

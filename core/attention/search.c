@@ -82,7 +82,7 @@ static int not_found (const char *name, const folder *f, int n, sl_error *e) {
     for (int i = 0; i < count; i++) names[i] = found[i].name;
     nearest = sl_nearest (name, (size_t)count, names);
   }
-  if (nearest) snprintf (hint, sizeof hint, " (nearest: '%s')", nearest);
+  if (nearest) snprintf (hint, sizeof hint, " (did you mean '%s'?)", nearest);
   for (int i = 0; i < n && used < sizeof where; i++)
     used += (size_t)snprintf (where + used, sizeof where - used, "%s%s",
                               i ? ", " : "", f[i].path);

@@ -8,6 +8,7 @@ static const struct {
 } modules[] = {
   { "system", sl_lua_open_system },
   { "json", sl_lua_open_json },
+  { "attention", sl_lua_open_attention },
   { "train", sl_lua_open_train },
   { "sinks", sl_lua_open_sinks },
 };
