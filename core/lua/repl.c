@@ -100,16 +100,17 @@ static int set_lab (lua_State *L) {
   return 0;
 }
 
-/* Lua: print what a line gave and keep the first of it in "_". */
+/* Lua: (silent, results...): keep the first result in "_", and print them. */
 static int show (lua_State *L) {
   int n = lua_gettop (L);
-  lua_pushvalue (L, 1);
+  lua_pushvalue (L, 2);
   lua_setglobal (L, "_");
+  if (lua_toboolean (L, 1)) return 0;
   lua_getglobal (L, "require");
   lua_pushliteral (L, "sinklab.show");
   lua_call (L, 1, 1);
-  lua_insert (L, 1);
-  lua_call (L, n, 0);
+  lua_replace (L, 1);
+  lua_call (L, n - 1, 0);
   return 0;
 }
 
@@ -151,9 +152,11 @@ static int evaluate (sl_session *s, int silent, int *status) {
   lua_State *L = s->L;
   int base = lua_gettop (L) - 1;
   int code = sl_session_call (s, 0, LUA_MULTRET), result = 0;
-  if (code == LUA_OK && !silent && lua_gettop (L) > base) {
+  if (code == LUA_OK && lua_gettop (L) > base) {
     lua_pushcfunction (L, show);
     lua_insert (L, base + 1);
+    lua_pushboolean (L, silent);
+    lua_insert (L, base + 2);
     code = sl_session_call (s, lua_gettop (L) - base - 1, 0);
   }
   if (code != LUA_OK) {

@@ -1,0 +1,164 @@
+/* check_lua_repl.c - the prompt on a terminal: a pseudo-terminal, typed into. */
+#include "base/file.h"
+#include "base/memory.h"
+#include "support/suite.h"
+#include <poll.h>
+#include <pty.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { SECONDS = 30, SCREEN = 1 << 16 };
+
+static struct {
+  int fd;
+  pid_t pid;
+  char text[SCREEN]; /* since the last 'expect' */
+  size_t n;
+} screen;
+
+static char state[] = "/tmp/sinklab-repl-XXXXXX"; /* of one test: it forks */
+
+/* sinklab in a terminal of 80 columns, its history in a folder of its own. */
+static void start (void) {
+  struct winsize size = { .ws_row = 24, .ws_col = 80 };
+  ck_assert_ptr_nonnull (mkdtemp (state));
+  screen.pid = forkpty (&screen.fd, NULL, NULL, &size);
+  ck_assert_int_ge (screen.pid, 0);
+  if (screen.pid == 0) {
+    setenv ("TERM", "dumb", 1);
+    setenv ("XDG_STATE_HOME", state, 1);
+    setenv ("HOME", state, 1);
+    execl (SINKLAB_BINARY, "sinklab", "--threads=1", (char *)NULL);
+    _exit (127);
+  }
+}
+
+static void type (const char *keys) {
+  ck_assert_int_eq (write (screen.fd, keys, strlen (keys)),
+                    (ssize_t)strlen (keys));
+}
+
+/* Wait until the screen shows 'part' and forget what came before its end. */
+static void expect (const char *part) {
+  for (int tenths = 0; tenths < SECONDS * 10;) {
+    struct pollfd wait = { .fd = screen.fd, .events = POLLIN };
+    char *found = strstr (screen.text, part);
+    if (found) {
+      size_t used = (size_t)(found - screen.text) + strlen (part);
+      memmove (screen.text, screen.text + used, screen.n - used + 1);
+      screen.n -= used;
+      return;
+    }
+    if (poll (&wait, 1, 100) == 0) {
+      tenths++;
+      continue;
+    }
+    ssize_t n = read (screen.fd, screen.text + screen.n,
+                      sizeof screen.text - 1 - screen.n);
+    if (n <= 0) break;
+    screen.n += (size_t)n;
+    screen.text[screen.n] = '\0';
+  }
+  ck_abort_msg ("the screen shows no \"%s\" but \"%s\"", part, screen.text);
+}
+
+static int leave (const char *keys) {
+  int status;
+  type (keys);
+  for (;;) { /* a terminal that nobody reads would block it */
+    char rest[512];
+    if (read (screen.fd, rest, sizeof rest) <= 0) break;
+  }
+  ck_assert_int_eq (waitpid (screen.pid, &status, 0), screen.pid);
+  ck_assert_msg (WIFEXITED (status), "ended by signal %d", WTERMSIG (status));
+  return WEXITSTATUS (status);
+}
+
+START_TEST (results_print) {
+  start ();
+  expect ("> ");
+  type ("1 + 41\n");
+  expect ("\n42");
+  type ("x = { b = 2, a = 'q' }\nx\n");
+  expect ("{ a = \"q\", b = 2 }");
+  type ("1000 + 1;\n_ + 1\n"); /* silent, but remembered */
+  expect ("\n1002");
+  type ("for i = 1, 2 do\nprint(i * 100)\nend\n");
+  expect (">> ");
+  expect ("\n200");
+  type ("lab.threads()\n");
+  expect ("\n1");
+  ck_assert_int_eq (leave ("\004"), 0);
+}
+END_TEST
+
+START_TEST (errors_go_on) {
+  start ();
+  type ("nil + 1\n");
+  expect ("stdin:1: attempt to perform arithmetic on a nil value");
+  type ("x = = 1\n");
+  expect ("stdin:1: unexpected symbol");
+  type ("lab.optionss\n");
+  expect ("did you mean lab.options?");
+  type ("'still' .. ' here'\n");
+  expect ("\nstill here");
+  ck_assert_int_eq (leave ("\004"), 0);
+}
+END_TEST
+
+START_TEST (control_c) {
+  start ();
+  expect ("> ");
+  type ("print('go'); while true do end\n");
+  expect ("\ngo");
+  type ("\003");
+  expect ("interrupted");
+  expect ("> ");
+  type ("abc + \003"); /* at the prompt: the line is dropped */
+  expect ("^C");
+  type ("(\n");
+  expect (">> ");
+  type ("\003");
+  type ("2 * 21\n");
+  expect ("\n42");
+  ck_assert_int_eq (leave ("\004"), 0);
+}
+END_TEST
+
+START_TEST (history_is_kept) {
+  char path[256];
+  char *text;
+  size_t n;
+  sl_error e;
+  start ();
+  expect ("> ");
+  type ("11 * 11\n");
+  expect ("\n121");
+  type ("\020\n"); /* Ctrl-P: the line before */
+  expect ("\n121");
+  ck_assert_int_eq (leave ("\004"), 0);
+  snprintf (path, sizeof path, "%s/sinklab/history", state);
+  text = sl_file_read (path, 0, &n, &e);
+  ck_assert_msg (text != NULL, "%s", e.text);
+  ck_assert_ptr_nonnull (strstr (text, "11"));
+  sl_free (text);
+}
+END_TEST
+
+START_TEST (sigterm_ends_it) {
+  int status;
+  start ();
+  expect ("> ");
+  kill (screen.pid, SIGTERM);
+  ck_assert_int_eq (waitpid (screen.pid, &status, 0), screen.pid);
+  ck_assert_msg (WIFSIGNALED (status) && WTERMSIG (status) == SIGTERM,
+                 "status %d", status);
+}
+END_TEST
+
+SUITE_MAIN ("lua_repl", results_print, errors_go_on, control_c, history_is_kept,
+            sigterm_ends_it)
