@@ -21,6 +21,10 @@ typedef struct entry {
 /* Every plugin of the process; main thread only. */
 static sl_loaded *all;
 
+const sl_loaded *sl_plugin_loaded (void) {
+  return all;
+}
+
 static const char *base_name (const char *path) {
   const char *slash = strrchr (path, '/');
   return slash ? slash + 1 : path;

@@ -22,6 +22,9 @@ typedef struct sl_loaded {
 ** nearest one and where was looked. */
 const sl_loaded *sl_plugin_load (const char *name, sl_error *e);
 
+/* The plugins loaded so far, the last one first, linked by 'next'; NULL: none. */
+const sl_loaded *sl_plugin_loaded (void);
+
 /* One plugin that could be loaded by name; 'shadowed': another of the same name is
 ** found first. */
 typedef struct sl_found {

@@ -11,6 +11,7 @@ static const struct {
   { "attention", sl_lua_open_attention },
   { "train", sl_lua_open_train },
   { "sinks", sl_lua_open_sinks },
+  { "plugins", sl_lua_open_plugins },
 };
 
 int sl_lua_open_core (lua_State *L) {

@@ -81,22 +81,17 @@ function plugin.list()
   end
 end
 
-local function option_line(o)
-  local range = o.choices and text.alternatives(o.choices)
-      or o.min and ("%s to %s"):format(o.min, o.max) or ""
-  return { o.name, tostring(o.default), range, o.doc }
-end
-
 function plugin.info(name)
   if not name then refuse "plugin info needs a name: sinklab plugin info NAME" end
   local p = core.plugin(name)
   print(("%s %s: %s"):format(p.name, p.version, p.doc))
   print(("file    %s\nsha256  %s\nshape   %s\nclaims  %s"):format(p.path, p.hash,
     p.shape, #p.claims > 0 and table.concat(p.claims, ", ") or "none"))
-  local rows = {}
-  for i, o in ipairs(p.options) do rows[i] = option_line(o) end
-  if #rows > 0 then
-    print("\n" .. text.table({ "option", "default", "allowed", "meaning" }, rows))
+  for i, o in ipairs(p.options) do
+    if i == 1 then print "\noptions, with their defaults" end
+    local allowed = o.choices and text.alternatives(o.choices)
+        or o.min and ("%s to %s"):format(o.min, o.max) or "true or false"
+    print(("  %s=%s  %s (%s)"):format(o.name, o.default, o.doc, allowed))
   end
   for i, q in ipairs(p.params) do
     if i == 1 then print "\nparameters of each head" end

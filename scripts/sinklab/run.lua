@@ -43,8 +43,9 @@ end
 -- The record.
 
 local function plugins_used()
-  local list = json.array {}
-  for i, p in ipairs(core.plugins_loaded and core.plugins_loaded() or {}) do
+  local list, loaded = json.array {}, core.plugins_loaded()
+  table.sort(loaded, function(a, b) return a.name < b.name end)
+  for i, p in ipairs(loaded) do
     list[i] = json.object({ name = p.name, version = p.version, path = p.path,
       hash = "sha256:" .. p.hash }, { "name", "version", "path", "hash" })
   end

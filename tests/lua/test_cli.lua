@@ -54,6 +54,34 @@ check.test("an unknown command names the nearest", function()
   end
 end)
 
+check.test("plugin list and info", function()
+  local r = sinklab("plugin", "list")
+  check.equal(r.code, 0, r.err)
+  for _, part in ipairs { "name", "file", "relu", "softmax", "softmax.so" } do
+    check.contains(r.out, part)
+  end
+  r = sinklab("plugin", "info", "relu")
+  check.equal(r.code, 0, r.err)
+  for _, part in ipairs { "relu ", "file ", "/relu.so", "sha256 ", "shape   row",
+    "weights are never negative", "the gradient has kinks", "normaliser=earlier",
+    "(earlier, visible or length)" } do
+    check.contains(r.out, part)
+  end
+  local cases = {
+    { want = "plugin needs to be told what", "plugin" },
+    { want = "no action 'lst' (did you mean 'list'?)", "plugin", "lst" },
+    { want = "plugin info needs a name", "plugin", "info" },
+    { want = "did you mean 'softmax'?", "plugin", "info", "softmx" },
+    { want = "unexpected argument 'x'", "plugin", "info", "relu", "x" },
+  }
+  for _, case in ipairs(cases) do
+    r = sinklab(table.unpack(case))
+    check.equal(r.code, 1, case.want)
+    check.contains(r.err, case.want)
+    check.equal(r.out, "", case.want)
+  end
+end)
+
 check.test("a script is found as given, with .lua, and among the experiments", function()
   process.write(folder .. "/here.lua", "print(arg[0], ...)")
   for _, name in ipairs { "here", "here.lua", "./here.lua", folder .. "/here" } do

@@ -1,0 +1,157 @@
+/* lua_plugins.c - what plugins there are, and what each says of itself. */
+#include "attention/mechanism.h"
+#include "base/memory.h"
+#include "lua/lua_common.h"
+
+#define FOUND_HANDLE "sinklab.found"
+
+static void set_text (lua_State *L, const char *key, const char *text) {
+  lua_pushstring (L, text);
+  lua_setfield (L, -2, key);
+}
+
+static int found_release (lua_State *L) {
+  sl_found **box = luaL_checkudata (L, 1, FOUND_HANDLE);
+  sl_free (*box);
+  *box = NULL;
+  return 0;
+}
+
+/* plugins () -> { { name, path, shadowed }, ... }: everything on the search path,
+** without loading it. */
+static int plugins (lua_State *L) {
+  sl_found **box = lua_newuserdatauv (L, sizeof *box, 0);
+  sl_error e;
+  int n;
+  *box = NULL;
+  if (luaL_newmetatable (L, FOUND_HANDLE)) {
+    lua_pushcfunction (L, found_release);
+    lua_setfield (L, -2, "__gc");
+  }
+  lua_setmetatable (L, -2);
+  n = sl_plugin_list (box, &e);
+  if (n < 0) return sl_lua_raise (L, &e);
+  lua_createtable (L, n, 0);
+  for (int i = 0; i < n; i++) {
+    const sl_found *found = &(*box)[i];
+    lua_createtable (L, 0, 3);
+    set_text (L, "name", found->name);
+    set_text (L, "path", found->path);
+    lua_pushboolean (L, found->shadowed);
+    lua_setfield (L, -2, "shadowed");
+    lua_rawseti (L, -2, i + 1);
+  }
+  return 1;
+}
+
+/* A table { name, version, path, hash } on the top of the stack. */
+static void push_identity (lua_State *L, const sl_loaded *loaded) {
+  lua_createtable (L, 0, 9);
+  set_text (L, "name", loaded->name);
+  set_text (L, "version", loaded->plugin[SL_F64]->version);
+  set_text (L, "path", loaded->path);
+  set_text (L, "hash", loaded->hash);
+}
+
+/* plugins_loaded () -> identities, the last loaded first. */
+static int plugins_loaded (lua_State *L) {
+  lua_newtable (L);
+  for (const sl_loaded *p = sl_plugin_loaded (); p; p = p->next) {
+    push_identity (L, p);
+    lua_rawseti (L, -2, luaL_len (L, -2) + 1);
+  }
+  return 1;
+}
+
+static void set_claims (lua_State *L, uint32_t flags) {
+  static const struct {
+    uint32_t flag;
+    const char *text;
+  } claims[] = { { SL_NONNEGATIVE, "weights are never negative" },
+                 { SL_SUMS_TO_ONE, "rows sum to 1" },
+                 { SL_SHIFT_INVARIANT,
+                   "a shift of the scores changes nothing" },
+                 { SL_KINKED, "the gradient has kinks" },
+                 { SL_CAUSAL_ONLY, "causal attention only" },
+                 { SL_NULL_MASS, "rows sum to at most 1" } };
+  lua_newtable (L);
+  for (size_t i = 0; i < sizeof claims / sizeof *claims; i++) {
+    if (!(flags & claims[i].flag)) continue;
+    lua_pushstring (L, claims[i].text);
+    lua_rawseti (L, -2, luaL_len (L, -2) + 1);
+  }
+  lua_setfield (L, -2, "claims");
+}
+
+static void push_value (lua_State *L, const sl_option *o, double value) {
+  lua_Integer whole;
+  if (o->type == SL_CHOICE)
+    lua_pushstring (L, o->choices[(int)value]);
+  else if (o->type == SL_BOOL)
+    lua_pushboolean (L, value != 0);
+  else if (o->type == SL_INT && lua_numbertointeger (value, &whole))
+    lua_pushinteger (L, whole);
+  else
+    lua_pushnumber (L, value);
+}
+
+static void set_options (lua_State *L, const sl_option *o) {
+  lua_newtable (L);
+  for (lua_Integer i = 1; o && o->name; o++, i++) {
+    lua_createtable (L, 0, 6);
+    set_text (L, "name", o->name);
+    set_text (L, "doc", o->doc);
+    push_value (L, o, o->def);
+    lua_setfield (L, -2, "default");
+    if (o->type == SL_CHOICE) {
+      lua_newtable (L);
+      for (int j = 0; o->choices[j]; j++) {
+        lua_pushstring (L, o->choices[j]);
+        lua_rawseti (L, -2, j + 1);
+      }
+      lua_setfield (L, -2, "choices");
+    } else if (o->type != SL_BOOL) {
+      push_value (L, o, o->min);
+      lua_setfield (L, -2, "min");
+      push_value (L, o, o->max);
+      lua_setfield (L, -2, "max");
+    }
+    lua_rawseti (L, -2, i);
+  }
+  lua_setfield (L, -2, "options");
+}
+
+static void set_params (lua_State *L, const sl_param *p) {
+  lua_newtable (L);
+  for (lua_Integer i = 1; p && p->name; p++, i++) {
+    lua_createtable (L, 0, 2);
+    set_text (L, "name", p->name);
+    set_text (L, "doc", p->doc);
+    lua_rawseti (L, -2, i);
+  }
+  lua_setfield (L, -2, "params");
+}
+
+/* plugin (name) -> its identity, doc, shape, claims, options and parameters. */
+static int plugin (lua_State *L) {
+  sl_error e;
+  const sl_loaded *loaded = sl_plugin_load (luaL_checkstring (L, 1), &e);
+  const sl_plugin *p;
+  if (!loaded) return sl_lua_raise (L, &e);
+  p = loaded->plugin[SL_F64];
+  push_identity (L, loaded);
+  set_text (L, "doc", p->doc);
+  set_text (L, "shape", p->row ? "row" : p->gate ? "gate" : "mix");
+  set_claims (L, p->flags);
+  set_options (L, p->options);
+  set_params (L, p->params);
+  return 1;
+}
+
+void sl_lua_open_plugins (lua_State *L) {
+  static const luaL_Reg functions[] = { { "plugins", plugins },
+                                        { "plugins_loaded", plugins_loaded },
+                                        { "plugin", plugin },
+                                        { NULL, NULL } };
+  luaL_setfuncs (L, functions, 0);
+}
