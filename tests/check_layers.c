@@ -1,37 +1,10 @@
-/* check_layers.c - layer operations against the golden values of piece/, and at
-** their edges; every variant, both precisions. */
+/* check_layers.c - layer operations against the golden values of piece/, in
+** every variant and both precisions. */
 #include "ops/ops.h"
-#include "program/program.h"
+#include "support/eager.h"
 #include "support/golden.h"
 #include "support/suite.h"
-#include "support/variants.h"
-#include <math.h>
 #include <stdio.h>
-#include <string.h>
-
-#define ALL_VARIANTS                     \
-  for (int i = 0; i < SL_ISA_COUNT; i++) \
-    if (variant_use ((sl_isa)i))         \
-      for (int d = SL_F32; d <= SL_F64; d++)
-
-static sl_context context;
-static sl_error error;
-
-/* A check that shows the sentence of the error. */
-#define OK(condition) \
-  ck_assert_msg (condition, "%s:%d: %s", __FILE__, __LINE__, error.text)
-
-static void start (void) {
-  OK (sl_context_init (&context, 1, &error) == 0);
-}
-
-static sl_tensor *tensor (sl_dtype dtype, int ndim, const ptrdiff_t *dim,
-                          const double *x) {
-  sl_tensor *t = sl_tensor_new (dtype, ndim, dim, &error);
-  OK (t != NULL);
-  OK (sl_tensor_from_doubles (t, t->storage->count, x, &error) == 0);
-  return t;
-}
 
 static sl_tensor *load (const char *folder, const char *name, sl_dtype dtype) {
   char file[256];
@@ -40,13 +13,6 @@ static sl_tensor *load (const char *folder, const char *name, sl_dtype dtype) {
   sl_tensor *t = tensor (dtype, g.ndim, g.dim, g.x);
   golden_free (&g);
   return t;
-}
-
-static sl_tensor *call (const char *op, const void *attr, int n,
-                        sl_tensor *const *in) {
-  sl_tensor *out = sl_apply_named (&context, op, attr, n, in, &error);
-  OK (out != NULL);
-  return out;
 }
 
 /* loss = sum (out * up): its gradients are those of the case. */
@@ -104,7 +70,7 @@ static const struct {
 };
 
 START_TEST (golden_pieces) {
-  start ();
+  eager_start ();
   ALL_VARIANTS for (size_t k = 0; k < sizeof pieces / sizeof *pieces; k++) {
     const char *folder = pieces[k].folder;
     sl_tensor *in[3], *up = load (folder, "up_out", d);
@@ -122,14 +88,14 @@ START_TEST (golden_pieces) {
     sl_tensor_release (up);
     for (int j = 0; j < n; j++) sl_tensor_release (in[j]);
   }
-  sl_context_free (&context);
+  eager_end ();
 }
 END_TEST
 
 /* W_down (silu (W_gate x) * (W_up x)): linear in both directions. */
 START_TEST (golden_swiglu) {
   static const char *const names[] = { "x", "W_gate", "W_up", "W_down" };
-  start ();
+  eager_start ();
   ALL_VARIANTS {
     sl_tensor *in[4], *up = load ("piece/swiglu", "up_out", d);
     for (int j = 0; j < 4; j++) in[j] = load ("piece/swiglu", names[j], d);
@@ -149,14 +115,14 @@ START_TEST (golden_swiglu) {
     for (int j = 0; j < 7; j++) sl_tensor_release (all[j]);
     for (int j = 0; j < 4; j++) sl_tensor_release (in[j]);
   }
-  sl_context_free (&context);
+  eager_end ();
 }
 END_TEST
 
 START_TEST (golden_cross_entropy) {
   static const char *const names[] = { "logits" };
   static const sl_cross_entropy_attr attr = { -100 };
-  start ();
+  eager_start ();
   ALL_VARIANTS {
     sl_tensor *in[] = { load ("piece/cross_entropy", "logits", d),
                         load ("piece/cross_entropy", "targets", d) };
@@ -179,7 +145,7 @@ START_TEST (golden_cross_entropy) {
     sl_tensor_release (in[0]);
     sl_tensor_release (in[1]);
   }
-  sl_context_free (&context);
+  eager_end ();
 }
 END_TEST
 
