@@ -8,6 +8,8 @@ static const struct {
 } modules[] = {
   { "system", sl_lua_open_system },
   { "json", sl_lua_open_json },
+  { "tensor", sl_lua_open_tensor },
+  { "program", sl_lua_open_program },
   { "attention", sl_lua_open_attention },
   { "train", sl_lua_open_train },
   { "sinks", sl_lua_open_sinks },

@@ -114,8 +114,8 @@ failed:
   return blame (op, e);
 }
 
-sl_tensor *sl_apply_named (sl_context *c, const char *name, const void *attr, int n_in,
-                    sl_tensor *const *in, sl_error *e) {
+sl_tensor *sl_apply_named (sl_context *c, const char *name, const void *attr,
+                           int n_in, sl_tensor *const *in, sl_error *e) {
   sl_tensor *out[SL_MAX_OUT] = { NULL };
   const sl_op *op;
   if (n_in < 1) {

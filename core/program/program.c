@@ -12,7 +12,11 @@ sl_program *sl_program_begin (sl_context *c, sl_error *e) {
     return NULL;
   }
   p = sl_alloc (1, sizeof *p);
-  if (p == NULL) sl_fail (e, "record: out of memory");
+  if (p == NULL) {
+    sl_fail (e, "record: out of memory");
+    return NULL;
+  }
+  p->refs = 1;
   c->recording = p;
   return p;
 }
@@ -22,7 +26,7 @@ void sl_program_end (sl_context *c, sl_program *p) {
 }
 
 void sl_program_free (sl_program *p) {
-  if (p == NULL) return;
+  if (p == NULL || --p->refs > 0) return;
   for (size_t i = 0; i < p->n_nodes; i++) sl_free (p->node[i].operand);
   for (size_t i = 0; i < p->n_slots; i++)
     sl_storage_release (p->slot[i].storage);

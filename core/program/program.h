@@ -26,14 +26,15 @@ int sl_apply (sl_context *c, const sl_op *op, const void *attr, int n_in,
               sl_tensor *const *in, sl_tensor **out, sl_error *e);
 /* The same for an op by name with one output and at least one input, whose
 ** precision decides; NULL on failure. */
-sl_tensor *sl_apply_named (sl_context *c, const char *op, const void *attr, int n_in,
-                    sl_tensor *const *in, sl_error *e);
+sl_tensor *sl_apply_named (sl_context *c, const char *op, const void *attr,
+                           int n_in, sl_tensor *const *in, sl_error *e);
 
 /* Recording. begin .. sl_apply .. end; one at a time per context. Tensors that
 ** ops of the program make are its locals, every other input (parameters, constants)
 ** is shared by all replicas and read where it lies at each replay. */
 sl_program *sl_program_begin (sl_context *c, sl_error *e);
 void sl_program_end (sl_context *c, sl_program *p);
+/* Frees p as soon as it has no replica left; NULL is allowed. */
 void sl_program_free (sl_program *p);
 
 /* Before the first replica (a replica keeps what was set when it was made): gradients
@@ -45,6 +46,7 @@ int sl_program_loss (sl_program *p, sl_tensor *loss, sl_error *e);
 ** of t's whole storage (starting with t's values), which the caller fills through
 ** sl_replica_value before a forward. */
 int sl_program_input (sl_program *p, sl_tensor *t, sl_error *e);
+/* 1: t's storage is an input. */
 int sl_program_is_input (const sl_program *p, const sl_tensor *t);
 /* 1: has an op that needs one thread. */
 int sl_program_serial (const sl_program *p);
@@ -55,7 +57,7 @@ size_t sl_program_nodes (const sl_program *p);
 char *sl_program_text (const sl_program *p);
 
 /* One worker's buffers for a program: locals, gradients, saved, scratch in one
-** block. The program must outlive it. */
+** block. It keeps the program alive. */
 typedef struct sl_replica sl_replica;
 sl_replica *sl_replica_new (const sl_program *p, sl_error *e);
 void sl_replica_free (sl_replica *r);

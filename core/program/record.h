@@ -27,6 +27,7 @@ typedef struct sl_node {
 } sl_node;
 
 struct sl_program {
+  size_t refs; /* its owner and its replicas */
   size_t n_nodes, node_room, n_slots, slot_room;
   sl_node *node;
   sl_slot *slot;

@@ -8,7 +8,7 @@
 #include <string.h>
 
 struct sl_replica {
-  const sl_program *program;
+  sl_program *program;     /* one reference */
   size_t n_nodes, n_slots; /* of the program when this was made */
   size_t n_back;
   sl_run *run;     /* per node */
@@ -181,7 +181,8 @@ static void layout (sl_replica *r, arena *a, const unsigned char *marks) {
 
 sl_replica *sl_replica_new (const sl_program *p, sl_error *e) {
   unsigned char *marks = sl_alloc (p->n_slots, 1);
-  sl_replica head = { .program = p,
+  /* Every program comes from sl_program_begin, so none is really const. */
+  sl_replica head = { .program = (sl_program *)(uintptr_t)p,
                       .n_nodes = p->n_nodes,
                       .n_slots = p->n_slots };
   sl_replica *r = NULL;
@@ -198,6 +199,7 @@ sl_replica *sl_replica_new (const sl_program *p, sl_error *e) {
     sl_fail (e, "replica: out of memory for a program of %zu bytes", a.used);
   else {
     *r = head;
+    r->program->refs++;
     r->bytes = a.used;
     a = (arena){ .base = (char *)r };
     cut (&a, 1, sizeof *r);

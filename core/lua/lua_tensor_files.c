@@ -1,0 +1,156 @@
+/* lua_tensor_files.c - tensors in .npy and safetensors files, from Lua. */
+#include "lua/lua_tensor.h"
+#include "tensor/npy.h"
+#include "tensor/safetensors.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define TENSORS_HANDLE "sinklab.tensors"
+
+static int saved (lua_State *L, int status, const sl_error *e) {
+  if (status < 0) return sl_lua_nil (L, e);
+  lua_pushboolean (L, 1);
+  return 1;
+}
+
+/* load_npy (path) -> tensor, or nil and a sentence */
+static int files_load_npy (lua_State *L) {
+  sl_error e;
+  sl_tensor *t = sl_npy_read (luaL_checkstring (L, 1), &e);
+  if (t == NULL) return sl_lua_nil (L, &e);
+  sl_lua_push_tensor (L, t);
+  return 1;
+}
+
+/* save_npy (path, tensor), t:save_npy (path) -> true, or nil and a sentence */
+static int files_save_npy (lua_State *L) {
+  sl_error e;
+  const sl_tensor *t = sl_lua_check_tensor (L, 2);
+  return saved (L, sl_npy_write (luaL_checkstring (L, 1), t, &e), &e);
+}
+
+static int method_save_npy (lua_State *L) {
+  sl_error e;
+  const sl_tensor *t = sl_lua_check_tensor (L, 1);
+  return saved (L, sl_npy_write (luaL_checkstring (L, 2), t, &e), &e);
+}
+
+/* The number of entries of the table at 'arg', whose keys must be strings and so
+** must be its values for meta, tensors else. */
+static size_t entries (lua_State *L, int arg, int meta) {
+  size_t n = 0;
+  sl_error e;
+  lua_pushnil (L);
+  while (lua_next (L, arg)) {
+    if (lua_type (L, -2) != LUA_TSTRING)
+      sl_fail (&e, "save_safetensors: names must be strings, got %s",
+               luaL_typename (L, -2));
+    else if (meta ? lua_type (L, -1) != LUA_TSTRING
+                  : luaL_testudata (L, -1, SL_LUA_TENSOR) == NULL)
+      sl_fail (&e, "save_safetensors: '%.100s' must be a %s, got %s",
+               lua_tostring (L, -2), meta ? "string" : "tensor",
+               luaL_typename (L, -1));
+    else {
+      if (!meta) sl_lua_check_tensor (L, -1);
+      n++;
+      lua_pop (L, 1);
+      continue;
+    }
+    sl_lua_raise (L, &e);
+  }
+  return n;
+}
+
+static int by_name (const void *a, const void *b) {
+  return strcmp (((const sl_named *)a)->name, ((const sl_named *)b)->name);
+}
+
+static int by_key (const void *a, const void *b) {
+  return strcmp (((const sl_meta *)a)->key, ((const sl_meta *)b)->key);
+}
+
+/* save_safetensors (path, { name = tensor }, [{ key = string }]) -> true, or nil and
+** a sentence. Names come sorted, so equal tables give equal files. */
+static int files_save_safetensors (lua_State *L) {
+  const char *path = luaL_checkstring (L, 1);
+  sl_tensors s = { 0 };
+  sl_error e;
+  size_t n, n_meta = 0;
+  luaL_checktype (L, 2, LUA_TTABLE);
+  if (!lua_isnoneornil (L, 3)) luaL_checktype (L, 3, LUA_TTABLE);
+  lua_settop (L, 3);
+  n = entries (L, 2, 0);
+  if (lua_istable (L, 3)) n_meta = entries (L, 3, 1);
+  /* the strings and tensors are kept alive by the tables */
+  s.item = lua_newuserdatauv (L, (n + 1) * sizeof *s.item, 0);
+  s.meta = lua_newuserdatauv (L, (n_meta + 1) * sizeof *s.meta, 0);
+  lua_pushnil (L);
+  while (lua_next (L, 2)) {
+    s.item[s.n].name = (char *)(uintptr_t)lua_tostring (L, -2);
+    s.item[s.n++].tensor = sl_lua_check_tensor (L, -1);
+    lua_pop (L, 1);
+  }
+  if (n_meta > 0) {
+    lua_pushnil (L);
+    while (lua_next (L, 3)) {
+      s.meta[s.n_meta].key = (char *)(uintptr_t)lua_tostring (L, -2);
+      s.meta[s.n_meta++].value = (char *)(uintptr_t)lua_tostring (L, -1);
+      lua_pop (L, 1);
+    }
+  }
+  qsort (s.item, s.n, sizeof *s.item, by_name);
+  qsort (s.meta, s.n_meta, sizeof *s.meta, by_key);
+  return saved (L, sl_safetensors_write (path, &s, &e), &e);
+}
+
+static int tensors_release (lua_State *L) {
+  sl_tensors_free (luaL_checkudata (L, 1, TENSORS_HANDLE));
+  return 0;
+}
+
+/* load_safetensors (path) -> { name = tensor }, { key = string }, or nil and a
+** sentence */
+static int files_load_safetensors (lua_State *L) {
+  const char *path = luaL_checkstring (L, 1);
+  sl_tensors *s = lua_newuserdatauv (L, sizeof *s, 0);
+  sl_error e;
+  *s = (sl_tensors){ 0 };
+  if (luaL_newmetatable (L, TENSORS_HANDLE)) {
+    lua_pushcfunction (L, tensors_release);
+    lua_setfield (L, -2, "__gc");
+  }
+  lua_setmetatable (L, -2);
+  if (sl_safetensors_read (path, s, &e) < 0) return sl_lua_nil (L, &e);
+  lua_newtable (L);
+  for (size_t i = 0; i < s->n; i++) {
+    sl_tensor *t = s->item[i].tensor;
+    s->item[i].tensor = NULL; /* Lua's from here on */
+    sl_lua_push_tensor (L, t);
+    lua_setfield (L, -2, s->item[i].name);
+  }
+  lua_newtable (L);
+  for (size_t i = 0; i < s->n_meta; i++) {
+    lua_pushstring (L, s->meta[i].value);
+    lua_setfield (L, -2, s->meta[i].key);
+  }
+  sl_tensors_free (s);
+  return 2;
+}
+
+void sl_lua_open_tensor_files (lua_State *L) {
+  static const luaL_Reg functions[] = {
+    { "load_npy", files_load_npy },
+    { "save_npy", files_save_npy },
+    { "load_safetensors", files_load_safetensors },
+    { "save_safetensors", files_save_safetensors },
+    { NULL, NULL },
+  };
+  static const luaL_Reg methods[] = {
+    { "save_npy", method_save_npy },
+    { NULL, NULL },
+  };
+  luaL_setfuncs (L, functions, 0);
+  sl_lua_tensor_metatable (L);
+  sl_lua_tensor_methods (L, methods);
+  lua_pop (L, 1);
+}
