@@ -2,6 +2,7 @@
 #include "base/memory.h"
 #include "support/suite.h"
 #include "tensor/tensor.h"
+#include <math.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -269,6 +270,50 @@ START_TEST (shape_text_is_cut_not_overrun) {
 }
 END_TEST
 
+static void expect_text (const sl_tensor *t, const char *want) {
+  char *text = sl_tensor_text (t);
+  ck_assert_str_eq (text, want);
+  sl_free (text);
+}
+
+START_TEST (text_shows_small_tensors_in_rows) {
+  sl_tensor *t = counting (SL_F64, 3, DIMS (2, 2, 3));
+  sl_tensor *wide = counting (SL_F32, 1, DIMS (40));
+  sl_tensor *large = counting (SL_F32, 2, DIMS (101, 1));
+  sl_tensor *none = counting (SL_F32, 2, DIMS (3, 0));
+  sl_tensor *scalar = sl_tensor_scalar (SL_F64, 1e-7, &error);
+  sl_view v = sl_tensor_view (t);
+  char *text;
+  sl_view_set (&v, SL_F64, 4, -0.125);
+  expect_text (t, "tensor (2, 2, 3) f64  min -0.125  mean 5.1562  max 11\n"
+                  "[1, ..]\n"
+                  "       0       1       2\n"
+                  "       3  -0.125       5\n"
+                  "[2, ..]\n"
+                  "       6       7       8\n"
+                  "       9      10      11");
+  sl_view_set (&v, SL_F64, 4, -NAN);
+  text = sl_tensor_text (t);
+  ck_assert_ptr_nonnull (strstr (text, "not finite: 1 of 12"));
+  ck_assert_ptr_nonnull (strstr (text, "   3  nan    5\n"));
+  sl_free (text);
+  expect_text (wide, "tensor (40) f32  min 0  mean 19.5  max 39\n"
+                     "   0   1   2   3   4   5   6   7   8   9  10  11  12  13"
+                     "  14  15  16  17  18\n"
+                     "     19  20  21  22  23  24  25  26  27  28  29  30  31"
+                     "  32  33  34  35  36  37\n"
+                     "     38  39");
+  expect_text (large, "tensor (101, 1) f32  min 0  mean 50  max 100");
+  expect_text (none, "tensor (3, 0) f32");
+  expect_text (scalar, "tensor () f64  1e-07");
+  sl_tensor_release (t);
+  sl_tensor_release (wide);
+  sl_tensor_release (large);
+  sl_tensor_release (none);
+  sl_tensor_release (scalar);
+}
+END_TEST
+
 START_TEST (every_failing_allocation_is_reported) {
   size_t live = sl_alloc_live ();
   int failures = 0;
@@ -294,4 +339,5 @@ SUITE_MAIN ("tensor", new_is_zero_and_row_major, impossible_shapes_are_refused,
             dtypes_by_name, views_share_and_compose, views_outside_are_refused,
             reshape_without_copying, reshape_agrees_with_reading_in_order,
             broadcasting, copies_convert_and_survive_overlap,
-            shape_text_is_cut_not_overrun, every_failing_allocation_is_reported)
+            shape_text_is_cut_not_overrun, text_shows_small_tensors_in_rows,
+            every_failing_allocation_is_reported)

@@ -220,6 +220,8 @@ sl_replica *sl_replica_new (const sl_program *p, sl_error *e) {
 }
 
 void sl_replica_free (sl_replica *r) {
+  if (r == NULL) return;
+  sl_program_free (r->program);
   sl_free (r);
 }
 size_t sl_replica_bytes (const sl_replica *r) {

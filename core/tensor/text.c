@@ -52,8 +52,8 @@ static void rows (text *out, const sl_tensor *t, size_t count) {
   sl_view v = sl_tensor_view (t);
   size_t wide = 0, columns, per_line, block = 1;
   for (size_t i = 0; i < count; i++) {
-    snprintf (number[i], sizeof number[i], "%.5g",
-              sl_view_get (&v, t->storage->dtype, i));
+    double x = sl_view_get (&v, t->storage->dtype, i);
+    snprintf (number[i], sizeof number[i], "%.5g", isnan (x) ? fabs (x) : x);
     if (strlen (number[i]) > wide) wide = strlen (number[i]);
   }
   columns = (size_t)v.dim[v.ndim - 1];
