@@ -148,7 +148,11 @@ sl_tensor *sl_lua_tensor_of (lua_State *L, int arg, sl_dtype dtype) {
   int ndim;
   sl_tensor *t;
   sl_error e;
-  if (!lua_istable (L, arg)) luaL_checknumber (L, arg);
+  if (!lua_istable (L, arg) && lua_type (L, arg) != LUA_TNUMBER) {
+    sl_fail (&e, "tensor: expected a number or a nested list, got %s",
+             luaL_typename (L, arg));
+    sl_lua_raise (L, &e);
+  }
   ndim = list_shape (L, arg, dim);
   t = sl_tensor_new (dtype, ndim, dim, &e);
   sl_lua_tensor_or_raise (L, t, &e);

@@ -21,6 +21,13 @@ function process.write(path, text)
   return path
 end
 
+--- Resident memory of this process in kB; 0 where the system does not tell.
+function process.memory()
+  local file <close> = io.open "/proc/self/status"
+  if not file then return 0 end
+  return tonumber(file:read "a":match "VmRSS:%s*(%d+)") or 0
+end
+
 --- A new empty folder for one test.
 function process.folder(name)
   local path = scratch .. "/" .. name
