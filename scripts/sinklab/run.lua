@@ -52,11 +52,14 @@ local function plugins_used()
   return list
 end
 
+--- Write the record. After an interrupt this is where the script ends: what it had
+-- is kept, and what it would do next (measure, draw, claim) is not begun.
 local function save(self)
   local record = self.record
   record.wall_s = (core.clock() - self.clock) * 1000 // 1 / 1000
   record.plugins = plugins_used()
   must(core.file_write(self.folder .. "/run.json", json.encode(record) .. "\n"))
+  core.stop_if_interrupted()
 end
 
 --- A file of the run by its name; the record lists it.
@@ -174,7 +177,6 @@ function methods:add(label, results)
   else
     save(self)
   end
-  core.stop_if_interrupted()
 end
 
 -- Files.
