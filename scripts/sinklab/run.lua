@@ -215,7 +215,7 @@ end
 
 --- Print an aligned table: names of columns, then rows of as many cells.
 function methods:table(names, rows)
-  if not core.quiet() then print(text.table(names, rows)) end
+  if not core.quiet() then io.write(text.table(names, rows), "\n") end
 end
 
 -- Claims.
@@ -251,8 +251,8 @@ function methods:claim(claim, value, op, bound)
     bound = bound, holds = holds }, { "text", "value", "op", "bound", "holds" })
   if not (holds and core.quiet()) then
     local shown = value == value and ("%.6g"):format(value) or "NaN"
-    print(("%s  %s: %s %s %.6g"):format(holds and "holds" or "FAILS", claim, shown, op,
-      bound))
+    io.write(("%s  %s: %s %s %.6g\n"):format(holds and "holds" or "FAILS", claim,
+      shown, op, bound))
   end
   save(self)
   return holds

@@ -84,7 +84,7 @@ end)
 
 check.test("--quiet: failed claims only", function()
   local r = run(begin .. [[
-    run:claim("a", 1, "<", 1) run:claim("b", 1, "<=", 1) run:table({ "a" }, { { 1 } })]],
+    print "x" run:claim("a", 1, "<", 1) run:claim("b", 1, "<=", 1) run:table({ "a" }, { { 1 } })]],
     "--quiet")
   check.equal(r.code, 2)
   check.equal(r.out, "FAILS  a: 1 < 1\n")
