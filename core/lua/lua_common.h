@@ -51,7 +51,8 @@ void sl_lua_known (lua_State *L, int index, const char *what,
 
 /* Openers: each adds to the table on top of the stack. lua_modules.c lists them. */
 void sl_lua_open_tensor (lua_State *L);    /* tensors, views, files */
-void sl_lua_open_ops (lua_State *L);       /* operations, random draws */
+void sl_lua_open_ops (lua_State *L);       /* operations */
+void sl_lua_open_generator (lua_State *L); /* random draws */
 void sl_lua_open_program (lua_State *L);   /* record, replay, gradients */
 void sl_lua_open_attention (lua_State *L); /* mechanisms, attention, rope */
 void sl_lua_open_train (lua_State *L);     /* optimisers, schedules, trainer */

@@ -1,0 +1,201 @@
+/* lua_generator.c - core.generator: where a script's random numbers come from.
+**
+** A generator is a seed, and a count of the draws made: each draw has the next
+** stream number. So the same calls in the same order give the same numbers, and a
+** recorded sampler keeps its streams when the trainer replays it under the
+** trainer's own seed, step and samples. */
+#include "lua/lua_tensor.h"
+#include "ops/ops.h"
+#include <string.h>
+
+#define GENERATOR "sinklab.generator"
+
+typedef struct generator {
+  uint64_t seed;
+  uint32_t stream; /* of the next draw */
+  sl_dtype dtype;
+} generator;
+
+static const char *const dtype_key[] = { "dtype", NULL };
+
+/* { dtype = } at 'arg', and nothing behind it. */
+static sl_dtype option_dtype (lua_State *L, int arg, const char *what,
+                              sl_dtype def) {
+  sl_error e;
+  const char *name;
+  if (lua_gettop (L) > arg) {
+    sl_fail (&e, "%s: argument %d is one too many", what, arg + 1);
+    sl_lua_raise (L, &e);
+  }
+  sl_lua_known (L, arg, what, dtype_key);
+  name = sl_lua_string (L, arg, what, "dtype", NULL);
+  if (name && sl_dtype_parse (name, &def, &e)) {
+    sl_fail_within (&e, "%s.dtype", what);
+    sl_lua_raise (L, &e);
+  }
+  return def;
+}
+
+static double number (lua_State *L, int arg, const char *what,
+                      const char *name) {
+  sl_error e;
+  if (lua_type (L, arg) == LUA_TNUMBER) return lua_tonumber (L, arg);
+  sl_fail (&e, "%s: %s must be a number, got %s", what, name,
+           luaL_typename (L, arg));
+  return sl_lua_raise (L, &e);
+}
+
+/* generator (seed, [{ dtype = "f32" }]); seed: a whole number >= 0 */
+static int generator_new (lua_State *L) {
+  int whole;
+  const lua_Integer seed = lua_tointegerx (L, 1, &whole);
+  sl_error e;
+  if (!whole || seed < 0 || lua_type (L, 1) != LUA_TNUMBER) {
+    sl_fail (&e, "generator: the seed must be a whole number from 0, got %s",
+             luaL_tolstring (L, 1, NULL));
+    return sl_lua_raise (L, &e);
+  }
+  const sl_dtype dtype = option_dtype (L, 2, "generator", SL_F32);
+  generator *g = lua_newuserdatauv (L, sizeof *g, 0);
+  *g = (generator){ (uint64_t)seed, 0, dtype };
+  luaL_setmetatable (L, GENERATOR);
+  return 1;
+}
+
+/* Run a random op under g's seed, with g's next stream. */
+static int draw (lua_State *L, generator *g, const char *name, sl_dtype dtype,
+                 sl_random_attr *attr, int n_in, sl_tensor *const *in) {
+  sl_context *c = sl_lua_context (L);
+  const sl_draw before = c->draw;
+  sl_tensor *out[SL_MAX_OUT] = { NULL };
+  sl_error e = { "" };
+  const sl_op *op = sl_op_find (dtype, name, &e);
+  int status = -1;
+  if (g->stream == UINT32_MAX) {
+    sl_fail (&e, "%s: this generator has made its 2^32 draws", name);
+  } else if (op) {
+    attr->stream = g->stream;
+    c->draw = (sl_draw){ .seed = g->seed };
+    status = sl_apply (c, op, attr, n_in, in, out, &e);
+    c->draw = before;
+  }
+  if (status) return sl_lua_raise (L, &e);
+  g->stream++;
+  sl_lua_push_tensor (L, out[0]);
+  return 1;
+}
+
+/* g:NAME (a, [b], shape, [{ dtype = }]); names of the numbers as users see them. */
+static int draw_numbers (lua_State *L, const char *name, const char *a,
+                         const char *b) {
+  generator *g = luaL_checkudata (L, 1, GENERATOR);
+  sl_random_attr attr = { .a = number (L, 2, name, a) };
+  int at = 3;
+  if (b) attr.b = number (L, at++, name, b);
+  attr.ndim = sl_lua_check_shape (L, at, 0, attr.dim, name);
+  const sl_dtype dtype = option_dtype (L, at + 1, name, g->dtype);
+  return draw (L, g, name, dtype, &attr, 0, NULL);
+}
+
+static int generator_uniform (lua_State *L) {
+  return draw_numbers (L, "uniform", "the lower bound", "the upper bound");
+}
+
+static int generator_normal (lua_State *L) {
+  return draw_numbers (L, "normal", "the mean", "the standard deviation");
+}
+
+static int generator_randint (lua_State *L) {
+  return draw_numbers (L, "randint", "the lowest value", "the highest value");
+}
+
+static int generator_bernoulli (lua_State *L) {
+  return draw_numbers (L, "bernoulli", "the probability", NULL);
+}
+
+/* g:categorical (probabilities, shape, [{ dtype = }]): a tensor (k), whose precision
+** the result has, or a list of numbers */
+static int generator_categorical (lua_State *L) {
+  generator *g = luaL_checkudata (L, 1, GENERATOR);
+  sl_random_attr attr = { 0 };
+  sl_tensor *p = NULL;
+  sl_dtype dtype = g->dtype;
+  if (!lua_istable (L, 2)) {
+    p = sl_lua_check_tensor (L, 2);
+    dtype = p->storage->dtype;
+  }
+  attr.ndim = sl_lua_check_shape (L, 3, 0, attr.dim, "categorical");
+  dtype = option_dtype (L, 4, "categorical", dtype);
+  if (!p) {
+    p = sl_lua_tensor_of (L, 2, dtype);
+    lua_replace (L, 2);
+  }
+  return draw (L, g, "categorical", dtype, &attr, 1, &p);
+}
+
+/* g:full (shape, x, [{ dtype = }]) */
+static int generator_full (lua_State *L) {
+  const generator *g = luaL_checkudata (L, 1, GENERATOR);
+  ptrdiff_t dim[SL_MAX_DIMS];
+  const int ndim = sl_lua_check_shape (L, 2, 0, dim, "full");
+  const double x = number (L, 3, "full", "the value");
+  const sl_dtype dtype = option_dtype (L, 4, "full", g->dtype);
+  sl_error e;
+  sl_tensor *t = sl_tensor_new (dtype, ndim, dim, &e);
+  if (t) sl_tensor_fill (t, x);
+  return sl_lua_tensor_or_raise (L, t, &e);
+}
+
+/* g:arange (n, [{ dtype = }]) -> 0, 1, ... n - 1 */
+static int generator_arange (lua_State *L) {
+  const generator *g = luaL_checkudata (L, 1, GENERATOR);
+  ptrdiff_t dim[SL_MAX_DIMS];
+  number (L, 2, "arange", "the length");
+  const int ndim = sl_lua_check_shape (L, 2, 0, dim, "arange");
+  const sl_dtype dtype = option_dtype (L, 3, "arange", g->dtype);
+  sl_error e;
+  sl_tensor *t = sl_tensor_new (dtype, ndim, dim, &e);
+  if (t) {
+    const sl_view v = sl_tensor_view (t);
+    for (ptrdiff_t i = 0; i < dim[0]; i++)
+      sl_view_set (&v, dtype, (size_t)i, (double)i);
+  }
+  return sl_lua_tensor_or_raise (L, t, &e);
+}
+
+/* g:one_hot (ids, classes): in the precision of the ids */
+static int generator_one_hot (lua_State *L) {
+  luaL_checkudata (L, 1, GENERATOR);
+  lua_pushvalue (L, lua_upvalueindex (1)); /* the operation of that name */
+  lua_replace (L, 1);
+  lua_call (L, lua_gettop (L) - 1, 1);
+  return 1;
+}
+
+static int generator_tostring (lua_State *L) {
+  const generator *g = luaL_checkudata (L, 1, GENERATOR);
+  lua_pushfstring (L, "generator: seed %I, %s, %I draws made",
+                   (LUAI_UACINT)g->seed, sl_dtype_name (g->dtype),
+                   (LUAI_UACINT)g->stream);
+  return 1;
+}
+
+void sl_lua_open_generator (lua_State *L) {
+  static const luaL_Reg methods[] = {
+    { "uniform", generator_uniform },     { "normal", generator_normal },
+    { "randint", generator_randint },     { "bernoulli", generator_bernoulli },
+    { "categorical", generator_categorical }, { "full", generator_full },
+    { "arange", generator_arange },       { NULL, NULL },
+  };
+  lua_pushcfunction (L, generator_new);
+  lua_setfield (L, -2, "generator");
+  luaL_newmetatable (L, GENERATOR);
+  lua_pushcfunction (L, generator_tostring);
+  lua_setfield (L, -2, "__tostring");
+  luaL_newlib (L, methods);
+  lua_getfield (L, -3, "one_hot");
+  lua_pushcclosure (L, generator_one_hot, 1);
+  lua_setfield (L, -2, "one_hot");
+  lua_setfield (L, -2, "__index");
+  lua_pop (L, 1);
+}
