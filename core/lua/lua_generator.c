@@ -182,10 +182,14 @@ static int generator_tostring (lua_State *L) {
 
 void sl_lua_open_generator (lua_State *L) {
   static const luaL_Reg methods[] = {
-    { "uniform", generator_uniform },     { "normal", generator_normal },
-    { "randint", generator_randint },     { "bernoulli", generator_bernoulli },
-    { "categorical", generator_categorical }, { "full", generator_full },
-    { "arange", generator_arange },       { NULL, NULL },
+    { "uniform", generator_uniform },
+    { "normal", generator_normal },
+    { "randint", generator_randint },
+    { "bernoulli", generator_bernoulli },
+    { "categorical", generator_categorical },
+    { "full", generator_full },
+    { "arange", generator_arange },
+    { NULL, NULL },
   };
   lua_pushcfunction (L, generator_new);
   lua_setfield (L, -2, "generator");

@@ -9,6 +9,8 @@ static const struct {
   { "system", sl_lua_open_system },
   { "json", sl_lua_open_json },
   { "tensor", sl_lua_open_tensor },
+  { "ops", sl_lua_open_ops },
+  { "generator", sl_lua_open_generator },
   { "program", sl_lua_open_program },
   { "attention", sl_lua_open_attention },
   { "train", sl_lua_open_train },

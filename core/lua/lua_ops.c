@@ -22,9 +22,9 @@ typedef union attributes {
 typedef struct binding binding;
 typedef struct arguments {
   const binding *f;
-  int n;              /* inputs */
-  int first;          /* stack index of inputs[0]; they stay there */
-  int rest;           /* stack index of what follows the inputs */
+  int n;     /* inputs */
+  int first; /* stack index of inputs[0]; they stay there */
+  int rest;  /* stack index of what follows the inputs */
   sl_tensor *in[SL_MAX_IN];
   attributes attr;
 } arguments;
@@ -68,8 +68,7 @@ static void read_inputs (lua_State *L, arguments *a) {
     a->in[i] = sl_lua_check_tensor (L, at);
     if (tensors++ == 0) dtype = a->in[i]->storage->dtype;
   }
-  if (tensors == 0)
-    refuse (L, "%s: at least one input must be a tensor", name);
+  if (tensors == 0) refuse (L, "%s: at least one input must be a tensor", name);
   for (int i = 0; i < a->n; i++) {
     const int at = a->first + i;
     sl_error e;
