@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
 
 enum { SECONDS = 30, SCREEN = 1 << 16 };
@@ -66,16 +67,29 @@ static void expect (const char *part) {
   ck_abort_msg ("the screen shows no \"%s\" but \"%s\"", part, screen.text);
 }
 
-/* Ctrl-D at the next prompt. (Typed before it, the terminal itself would take it
-** for the end of a line: keys are only the editor's once the prompt shows.) */
-static int leave (void) {
-  int status;
-  expect ("> ");
-  type ("\004");
-  for (;;) { /* a terminal that nobody reads would block it */
-    char rest[512];
-    if (read (screen.fd, rest, sizeof rest) <= 0) break;
+/* Type control keys at the next prompt. The prompt is shown an instant before the
+** editor takes the terminal over; until then Ctrl-D would be the terminal's own. */
+static void press (const char *prompt, const char *keys) {
+  struct termios mode;
+  expect (prompt);
+  for (int i = 0; i < SECONDS * 1000; i++) {
+    ck_assert_int_eq (tcgetattr (screen.fd, &mode), 0);
+    if (!(mode.c_lflag & ICANON)) {
+      type (keys);
+      return;
+    }
+    usleep (1000);
   }
+  ck_abort_msg ("the editor never took the terminal over");
+}
+
+static int leave (void) {
+  char rest[512];
+  struct pollfd wait = { .fd = screen.fd, .events = POLLIN };
+  int status;
+  press ("> ", "\004");
+  while (poll (&wait, 1, SECONDS * 1000) > 0)
+    if (read (screen.fd, rest, sizeof rest) <= 0) break;
   ck_assert_int_eq (waitpid (screen.pid, &status, 0), screen.pid);
   ck_assert_msg (WIFEXITED (status), "ended by signal %d", WTERMSIG (status));
   return WEXITSTATUS (status);
@@ -120,13 +134,11 @@ START_TEST (control_c) {
   expect ("\ngo");
   type ("\003");
   expect ("interrupted");
-  expect ("> ");
-  type ("abc + \003"); /* at the prompt: the line is dropped */
+  press ("> ", "abc + \003"); /* at the prompt: the line is dropped */
   expect ("^C");
-  type ("(\n");
-  expect (">> ");
-  type ("\003");
-  type ("2 * 21\n");
+  press ("> ", "(\n");
+  press (">> ", "\003");
+  press ("> ", "2 * 21\n");
   expect ("\n42");
   ck_assert_int_eq (leave (), 0);
 }
@@ -141,8 +153,7 @@ START_TEST (history_is_kept) {
   expect ("> ");
   type ("11 * 11\n");
   expect ("\n121");
-  expect ("> ");
-  type ("\020\n"); /* Ctrl-P: the line before */
+  press ("> ", "\020\n"); /* Ctrl-P: the line before */
   expect ("\n121");
   ck_assert_int_eq (leave (), 0);
   snprintf (path, sizeof path, "%s/sinklab/history", state);
