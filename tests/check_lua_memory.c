@@ -87,6 +87,44 @@ START_TEST (garbage_is_collected_in_time) {
 }
 END_TEST
 
+START_TEST (models_leave_nothing) {
+  /* Make, train, measure and drop models, as a long session at the prompt does. */
+  static const char code[] =
+      "local lab = require 'sinklab'\n"
+      "return function()\n"
+      "  local t = lab.task.trigger_mean { d_model = 4, seq_len = 5 }\n"
+      "  local m = lab.model.attention_only { task = t, layers = 2,\n"
+      "    residual = true, attention = { map = 'softmax' } }\n"
+      "  lab.train(m, t, { steps = 2, batch = 8, eval = 8, quiet = true })\n"
+      "  local s = lab.sinks(m, t:batch { n = 8 })\n"
+      "  pcall(lab.train, m, t, { steps = 'x' })\n"
+      "end";
+  sl_session s;
+  sl_error e;
+  size_t blocks = 0;
+  setenv ("SINKLAB_PLUGIN_PATH", SINKLAB_TEST_BUILD "/plugins", 1);
+  ck_assert_msg (sl_session_open (&s, 2, &e) == 0, "%s", e.text);
+  ck_assert_msg (luaL_loadstring (s.L, code) == LUA_OK &&
+                     sl_session_call (&s, 0, 1) == LUA_OK,
+                 "%s", lua_tostring (s.L, -1));
+  for (int i = 1; i <= 110; i++) {
+    lua_pushvalue (s.L, -1);
+    ck_assert_msg (sl_session_call (&s, 0, 0) == LUA_OK, "%s",
+                   lua_tostring (s.L, -1));
+    if (i != 10 && i != 110) continue;
+    lua_gc (s.L, LUA_GCCOLLECT);
+    if (i == 10)
+      blocks = sl_alloc_live ();
+    else
+      ck_assert_msg (sl_alloc_live () == blocks,
+                     "%zu blocks held after 110 models, %zu after 10",
+                     sl_alloc_live (), blocks);
+  }
+  sl_session_close (&s);
+  ck_assert_uint_gt (blocks, 0);
+}
+END_TEST
+
 /* Lua: number (table, key) through sl_lua_number and the others. */
 static int read_fields (lua_State *L) {
   static const char *const known[] = { "lr", "steps", "fast", "name", NULL };
@@ -140,4 +178,5 @@ START_TEST (fields) {
 }
 END_TEST
 
-SUITE_MAIN ("lua_memory", push_releases, garbage_is_collected_in_time, fields)
+SUITE_MAIN ("lua_memory", push_releases, garbage_is_collected_in_time,
+            models_leave_nothing, fields)

@@ -144,6 +144,24 @@ START_TEST (control_c) {
 }
 END_TEST
 
+START_TEST (training_stops) {
+  start ();
+  type ("t = lab.task.trigger_mean { d_model = 8, seq_len = 6 }\n"
+        "m = lab.model.attention_only { task = t,\n"
+        "attention = { map = 'softmax' } };\n"
+        "log = lab.train(m, t, { steps = 10^9 })\n");
+  expect ("steps/s");
+  type ("\003");
+  expect ("stopped by interrupted");
+  press ("> ", "log.stopped_by\n");
+  expect ("\ninterrupted");
+  /* The model can be trained on. */
+  type ("lab.train(m, t, { steps = 20 }).stopped_by\n");
+  expect ("\nsteps");
+  ck_assert_int_eq (leave (), 0);
+}
+END_TEST
+
 START_TEST (history_is_kept) {
   char path[256];
   char *text;
@@ -175,5 +193,5 @@ START_TEST (sigterm_ends_it) {
 }
 END_TEST
 
-SUITE_MAIN ("lua_repl", results_print, errors_go_on, control_c, history_is_kept,
-            sigterm_ends_it)
+SUITE_MAIN ("lua_repl", results_print, errors_go_on, control_c, training_stops,
+            history_is_kept, sigterm_ends_it)

@@ -174,4 +174,55 @@ for signal, code in pairs { INT = 130, TERM = 143 } do
   end)
 end
 
+local model = [[
+local task = lab.task.trigger_mean { d_model = 8, seq_len = 6 }
+local model = lab.model.attention_only { task = task,
+  attention = { map = "softmax", scale = 1 } }
+]]
+
+check.test("arrays and weights read back", function()
+  local r = run(begin .. model .. [[
+    run:array("t", lab.tensor { { 1, 2, 3 }, { 4, 5, 6 } })
+    run:weights("m", model)]])
+  check.equal(r.code, 0, r.err)
+  check.equal(record().files, { "t.npy", "m.safetensors" })
+  local t = assert(lab.load_npy(folder .. "/o/t.npy"))
+  check.equal(t.shape, { 2, 3 })
+  check.equal(t:sum():item(), 21.0)
+  local weights = assert(lab.load_safetensors(folder .. "/o/m.safetensors"))
+  check.equal(next(weights) ~= nil, true)
+end)
+
+check.test("the record names the plugins with the hash of their files", function()
+  local r = run(begin .. model .. 'run:claim("a", 1, "==", 1)')
+  check.equal(r.code, 0, r.err)
+  local p = record().plugins[1]
+  check.equal(#record().plugins, 1)
+  check.equal(p.name, "softmax")
+  check.contains(p.path, "/softmax.so")
+  check.equal(p.hash, "sha256:" .. lab.sha256(p.path))
+end)
+
+for signal, code in pairs { INT = 130, TERM = 143 } do
+  check.test("SIG" .. signal .. " in training: the log so far is kept", function()
+    process.write(folder .. "/s.lua", begin .. model .. [[
+      print "ready" io.stdout:flush()
+      local log = lab.train(model, task, { steps = 10 ^ 9, log_every = 50,
+        optimizer = lab.optim.adam { lr = 1e-6 } })
+      run:add("a", { train = log })
+      run:claim("never reached", 1, "==", 1)]])
+    local r = process.signalled({ "run", "s", "--out=o" }, signal, "ready",
+      { folder = folder })
+    check.equal(r.code, code, r.err)
+    check.contains(r.err, "interrupted")
+    local t = record()
+    check.equal(t.status, "interrupted")
+    check.equal(t.results.a.train.stopped_by, "interrupted")
+    check.equal(#t.claims, 0)
+    local csv = process.read(folder .. "/o/train-a.csv")
+    check.contains(csv, "step,loss,linf,lr,time\n")
+    check.contains(csv, "\n" .. t.results.a.train.steps .. ",")
+  end)
+end
+
 check.done()
