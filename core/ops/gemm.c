@@ -5,7 +5,6 @@
 ** blocks of B and A are packed when they are read often enough, or when they lie
 ** so that the tile cannot read them (Goto and van de Geijn, 2008). */
 #include "ops/gemm.h"
-#include <string.h>
 
 #if defined __AVX512F__
 enum { VECTOR = 64 / sizeof (real), ROWS = 8 };
@@ -35,7 +34,8 @@ enum {
   BLOCK_M = 96,
   BLOCK_N = 1024,
   BLOCK_K = 256
-}; /* multiples of the tile */
+};                     /* multiples of the tile */
+enum { SMALL = 8192 }; /* elements of a matrix that stays in a first cache */
 enum { STACK_M = 48, STACK_N = 2 * PANEL, STACK_K = 64 };
 
 static ptrdiff_t least (ptrdiff_t a, ptrdiff_t b) {
@@ -50,12 +50,13 @@ INLINE void tile (int rows, int vectors, ptrdiff_t k, const real *a,
                   ptrdiff_t a_row, ptrdiff_t a_col, const real *b,
                   ptrdiff_t b_row, real beta, real *c, ptrdiff_t c_row) {
   vec sum[ROWS][2];
+  real *at = c;
   UNROLL for (int i = 0; i < rows; i++) {
     UNROLL for (int v = 0; v < vectors; v++) {
       sum[i][v] = (vec){ 0 };
-      if (beta != 0)
-        sum[i][v] = *(const vec *)(c + i * c_row + v * VECTOR) * beta;
+      if (beta != 0) sum[i][v] = *(const vec *)(at + v * VECTOR) * beta;
     }
+    at += c_row;
   }
   for (ptrdiff_t p = 0; p < k; p++) {
     vec x[2];
@@ -73,40 +74,63 @@ INLINE void tile (int rows, int vectors, ptrdiff_t k, const real *a,
   }
   UNROLL for (int i = 0; i < rows; i++) {
     UNROLL for (int v = 0; v < vectors; v++) {
-      *(vec *)(c + i * c_row + v * VECTOR) = sum[i][v];
+      *(vec *)(c + v * VECTOR) = sum[i][v];
     }
+    c += c_row;
   }
 }
 
-/* A tile of constant size: A where it lies, or packed as [k][ROWS]. */
-typedef void (*tile_function) (ptrdiff_t k, const real *a, ptrdiff_t a_row,
-                               ptrdiff_t a_col, const real *b, ptrdiff_t b_row,
-                               real beta, real *c, ptrdiff_t c_row);
-#define TILE(rows, vectors)                                                  \
-  static void tile_##rows##x##vectors (                                      \
-      ptrdiff_t k, const real *a, ptrdiff_t a_row, ptrdiff_t a_col,          \
-      const real *b, ptrdiff_t b_row, real beta, real *c, ptrdiff_t c_row) { \
-    if (a_row == 1 && a_col == ROWS)                                         \
-      tile (rows, vectors, k, a, 1, ROWS, b, b_row, beta, c, c_row);         \
-    else                                                                     \
-      tile (rows, vectors, k, a, a_row, a_col, b, b_row, beta, c, c_row);    \
+/* A column of tiles: m rows of C, 'vectors' wide. A lies anywhere, or is packed in
+** panels [k][ROWS]; 'packed' and 'vectors' are constants where this is called. */
+INLINE void strip (int packed, int vectors, ptrdiff_t m, ptrdiff_t k,
+                   const real *a, ptrdiff_t a_row, ptrdiff_t a_col,
+                   const real *b, ptrdiff_t b_row, real beta, real *c,
+                   ptrdiff_t c_row) {
+  ptrdiff_t rest = m % ROWS, i = 0;
+  const ptrdiff_t step = packed ? k : a_row; /* a + i * step: row i of a tile */
+  const ptrdiff_t row = packed ? 1 : a_row, col = packed ? ROWS : a_col;
+#define TILE(rows)                                                \
+  tile (rows, vectors, k, a + i * step, row, col, b, b_row, beta, \
+        c + i * c_row, c_row)
+  /* one or two rows are too few sums to hide the latency of an addition */
+  if (!packed && (rest == 1 || rest == 2) && m > ROWS) rest += ROWS;
+  for (; i < m - rest; i += ROWS) TILE (ROWS);
+  if (rest > ROWS) {
+    TILE (4);
+    i += 4;
   }
-#define TILES(rows) TILE (rows, 1) TILE (rows, 2)
-#define NAMES(rows) \
-  { tile_##rows##x1, tile_##rows##x2 }
-TILES (1)
-TILES (2)
-TILES (3) TILES (4) TILES (5) TILES (6)
+  switch (m - i) {
+  case 1: TILE (1); break;
+  case 2: TILE (2); break;
+  case 3: TILE (3); break;
+  case 4: TILE (4); break;
+  case 5: TILE (5); break;
 #if defined __AVX512F__ || defined __aarch64__
-    TILES (7) TILES (8) static const tile_function tiles[ROWS][2] = {
-      NAMES (1), NAMES (2), NAMES (3), NAMES (4),
-      NAMES (5), NAMES (6), NAMES (7), NAMES (8)
-    };
-#else
-    static const tile_function tiles[ROWS][2] = { NAMES (1), NAMES (2),
-                                                  NAMES (3), NAMES (4),
-                                                  NAMES (5), NAMES (6) };
+  case 6: TILE (6); break;
+  case 7: TILE (7); break;
 #endif
+  default: break;
+  }
+#undef TILE
+}
+
+typedef void (*strip_function) (ptrdiff_t m, ptrdiff_t k, const real *a,
+                                ptrdiff_t a_row, ptrdiff_t a_col, const real *b,
+                                ptrdiff_t b_row, real beta, real *c,
+                                ptrdiff_t c_row);
+#define STRIP(name, packed, vectors)                                          \
+  static void name (ptrdiff_t m, ptrdiff_t k, const real *a, ptrdiff_t a_row, \
+                    ptrdiff_t a_col, const real *b, ptrdiff_t b_row,          \
+                    real beta, real *c, ptrdiff_t c_row) {                    \
+    strip (packed, vectors, m, k, a, a_row, a_col, b, b_row, beta, c, c_row); \
+  }
+STRIP (strip_1, 0, 1)
+STRIP (strip_2, 0, 2)
+STRIP (packed_strip_1, 1, 1)
+STRIP (packed_strip_2, 1, 2)
+static const strip_function strips[2][2] = {
+  { strip_1, strip_2 }, { packed_strip_1, packed_strip_2 }
+};
 
 /* out[p][j] = the transpose of a square of 16-byte rows at 'from'. */
 INLINE void turn (const real *from, ptrdiff_t row, real scale, real *out,
@@ -162,31 +186,70 @@ INLINE void pack (int width, ptrdiff_t lanes, ptrdiff_t k, real scale,
     for (ptrdiff_t p = 0; p < k; p++) out[p * width + lane] = 0;
 }
 
-/* One column of tiles: m rows of C, 'columns' <= PANEL of them, over k. The rows
-** are cut so that no tile but the only one is very thin. */
-static void column (ptrdiff_t m, ptrdiff_t columns, ptrdiff_t k, const real *a,
-                    ptrdiff_t a_row, ptrdiff_t a_col, ptrdiff_t a_tile,
-                    const real *b, ptrdiff_t b_row, real beta, real *c,
-                    ptrdiff_t c_row) {
-  const int vectors = columns > VECTOR ? 2 : 1;
-  const int whole = columns == vectors * VECTOR;
-  for (ptrdiff_t i = 0; i < m; i += ROWS) {
-    const int rows = (int)least (ROWS, m - i);
-    const tile_function function = tiles[rows - 1][vectors - 1];
+/* Out of line: a product that packs nothing should not pay for their registers. */
+static __attribute__ ((noinline)) void pack_b (ptrdiff_t columns, ptrdiff_t k,
+                                               const real *b, ptrdiff_t b_row,
+                                               ptrdiff_t b_col, real *out) {
+  pack (PANEL, columns, k, 1, b, b_col, b_row, out);
+}
+
+static __attribute__ ((noinline)) void pack_a (ptrdiff_t rows, ptrdiff_t k,
+                                               real alpha, const real *a,
+                                               ptrdiff_t a_row, ptrdiff_t a_col,
+                                               real *out) {
+  pack (ROWS, rows, k, alpha, a, a_row, a_col, out);
+}
+
+INLINE void copy_row (ptrdiff_t n, const real *from, real *to) {
+  if (n >= VECTOR) {
+    *(vec *)to = *(const vec *)from;
+    from += VECTOR;
+    to += VECTOR;
+    n -= VECTOR;
+  }
+  for (ptrdiff_t j = 0; j < n; j++) to[j] = from[j];
+}
+
+/* The last columns of C, which do not fill their vectors: through a copy. */
+static void edge (strip_function function, ptrdiff_t m, ptrdiff_t columns,
+                  ptrdiff_t k, const real *a, ptrdiff_t a_row, ptrdiff_t a_col,
+                  ptrdiff_t a_step, const real *b, real beta, real *c,
+                  ptrdiff_t c_row) {
+  enum { LINES = 4 * ROWS };
+  real copy[LINES * PANEL];
+  for (ptrdiff_t i = 0; i < m; i += LINES) {
+    const ptrdiff_t lines = least (LINES, m - i);
     real *to = c + i * c_row;
-    const real *from = a + i / ROWS * a_tile;
-    if (whole) {
-      function (k, from, a_row, a_col, b, b_row, beta, to, c_row);
-    } else {
-      real edge[ROWS * PANEL];
-      const size_t bytes = (size_t)columns * sizeof *to;
-      if (beta != 0)
-        for (int r = 0; r < rows; r++)
-          memcpy (edge + r * PANEL, to + r * c_row, bytes);
-      function (k, from, a_row, a_col, b, b_row, beta, edge, PANEL);
-      for (int r = 0; r < rows; r++)
-        memcpy (to + r * c_row, edge + r * PANEL, bytes);
-    }
+    if (beta != 0)
+      for (ptrdiff_t r = 0; r < lines; r++)
+        copy_row (columns, to + r * c_row, copy + r * PANEL);
+    function (lines, k, a + i * a_step, a_row, a_col, b, PANEL, beta, copy,
+              PANEL);
+    for (ptrdiff_t r = 0; r < lines; r++)
+      copy_row (columns, copy + r * PANEL, to + r * c_row);
+  }
+}
+
+/* A product that needs no blocks: panel by panel of B, each packed only if it has
+** to be. */
+static void small (ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, const real *a,
+                   ptrdiff_t a_row, ptrdiff_t a_col, const real *b,
+                   ptrdiff_t b_row, ptrdiff_t b_col, real beta, real *c,
+                   ptrdiff_t c_row, real *panel) {
+  const int badly = b_col != 1 || (m >= 8 * ROWS && k * b_row > SMALL);
+  for (ptrdiff_t j = 0; j < n; j += PANEL) {
+    const ptrdiff_t columns = least (PANEL, n - j);
+    const strip_function function = strips[0][columns > VECTOR];
+    const int partial = columns % VECTOR != 0;
+    if (badly || partial)
+      pack_b (columns, k, b + j * b_col, b_row, b_col, panel);
+    if (partial)
+      edge (function, m, columns, k, a, a_row, a_col, a_row, panel, beta, c + j,
+            c_row);
+    else if (badly)
+      function (m, k, a, a_row, a_col, panel, PANEL, beta, c + j, c_row);
+    else
+      function (m, k, a, a_row, a_col, b + j, b_row, beta, c + j, c_row);
   }
 }
 
@@ -195,8 +258,8 @@ static void multiply (const blocks *most, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k,
                       ptrdiff_t a_col, const real *b, ptrdiff_t b_row,
                       ptrdiff_t b_col, real beta, real *c, ptrdiff_t c_row) {
   /* packing pays when the copy is read often and the original lies badly */
-  const int pack_b = b_col != 1 || (m >= 8 * ROWS && k * b_row > 8192);
-  const int pack_a = alpha != 1 || (n >= 8 * PANEL && m * k > 8192);
+  const int copy_b = b_col != 1 || (m >= 8 * ROWS && k * b_row > SMALL);
+  const int copy_a = alpha != 1 || (n >= 8 * PANEL && m * k > SMALL);
   real *packed_b = most->scratch;
   real *packed_a =
       packed_b + least (most->k, k) * least (most->n, round_up (n, PANEL));
@@ -207,24 +270,30 @@ static void multiply (const blocks *most, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k,
     for (ptrdiff_t j = 0; j < n; j += most->n) {
       const ptrdiff_t jn = least (most->n, n - j);
       for (ptrdiff_t u = 0; u < jn; u += PANEL)
-        if (pack_b || jn - u < PANEL)
-          pack (PANEL, least (PANEL, jn - u), pk, 1,
-                b + p * b_row + (j + u) * b_col, b_col, b_row,
-                packed_b + u * pk);
+        if (copy_b || (jn - u < PANEL && (jn - u) % VECTOR != 0))
+          pack_b (least (PANEL, jn - u), pk, b + p * b_row + (j + u) * b_col,
+                  b_row, b_col, packed_b + u * pk);
       for (ptrdiff_t i = 0; i < m; i += most->m) {
         const ptrdiff_t im = least (most->m, m - i);
         const real *from = a + i * a_row + p * a_col;
-        if (pack_a)
+        if (copy_a)
           for (ptrdiff_t t = 0; t < im; t += ROWS)
-            pack (ROWS, least (ROWS, im - t), pk, alpha, from + t * a_row,
-                  a_row, a_col, packed_a + t * pk);
+            pack_a (least (ROWS, im - t), pk, alpha, from + t * a_row, a_row,
+                    a_col, packed_a + t * pk);
         for (ptrdiff_t u = 0; u < jn; u += PANEL) {
-          const int copied = pack_b || jn - u < PANEL;
-          column (im, least (PANEL, jn - u), pk, pack_a ? packed_a : from,
-                  pack_a ? 1 : a_row, pack_a ? ROWS : a_col,
-                  pack_a ? ROWS * pk : ROWS * a_row,
-                  copied ? packed_b + u * pk : b + p * b_row + j + u,
-                  copied ? PANEL : b_row, keep, c + i * c_row + j + u, c_row);
+          const ptrdiff_t columns = least (PANEL, jn - u);
+          const strip_function function = strips[copy_a][columns > VECTOR];
+          const real *x = copy_a ? packed_a : from;
+          const real *y = packed_b + u * pk;
+          real *to = c + i * c_row + j + u;
+          if (columns % VECTOR != 0)
+            edge (function, im, columns, pk, x, a_row, a_col,
+                  copy_a ? pk : a_row, y, keep, to, c_row);
+          else if (copy_b)
+            function (im, pk, x, a_row, a_col, y, PANEL, keep, to, c_row);
+          else
+            function (im, pk, x, a_row, a_col, b + p * b_row + j + u, b_row,
+                      keep, to, c_row);
         }
       }
     }
@@ -243,8 +312,11 @@ void SL (sl_gemm) (ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, real alpha,
                    const real *b, ptrdiff_t b_row, ptrdiff_t b_col, real beta,
                    real *c, ptrdiff_t c_row, real *scratch) {
   const blocks most = { BLOCK_M, BLOCK_N, BLOCK_K, scratch };
-  multiply (&most, m, n, k, alpha, a, a_row, a_col, b, b_row, b_col, beta, c,
-            c_row);
+  if (alpha == 1 && k <= BLOCK_K && m * k <= SMALL)
+    small (m, n, k, a, a_row, a_col, b, b_row, b_col, beta, c, c_row, scratch);
+  else
+    multiply (&most, m, n, k, alpha, a, a_row, a_col, b, b_row, b_col, beta, c,
+              c_row);
 }
 
 void SL (sl_gemm_host) (int ta, int tb, int m, int n, int k, real alpha,
@@ -252,6 +324,11 @@ void SL (sl_gemm_host) (int ta, int tb, int m, int n, int k, real alpha,
                         real beta, real *c, int ldc) {
   real scratch[STACK_K * (STACK_N + STACK_M)] __attribute__ ((aligned (64)));
   const blocks most = { STACK_M, STACK_N, STACK_K, scratch };
-  multiply (&most, m, n, k, alpha, a, ta ? 1 : lda, ta ? lda : 1, b,
-            tb ? 1 : ldb, tb ? ldb : 1, beta, c, ldc);
+  const ptrdiff_t a_row = ta ? 1 : lda, a_col = ta ? lda : 1;
+  const ptrdiff_t b_row = tb ? 1 : ldb, b_col = tb ? ldb : 1;
+  if (alpha == 1 && k <= STACK_K && (ptrdiff_t)m * k <= SMALL)
+    small (m, n, k, a, a_row, a_col, b, b_row, b_col, beta, c, ldc, scratch);
+  else
+    multiply (&most, m, n, k, alpha, a, a_row, a_col, b, b_row, b_col, beta, c,
+              ldc);
 }
