@@ -112,20 +112,31 @@ static void product (const head *h, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k,
    at (h->run, h->p->product));
 }
 
-/* 1 if rows first..last-1 of m are finite: x - x is 0 then, else NaN. */
+/* A vector that may stand at any element, and what comparing two gives. */
+typedef real vec
+    __attribute__ ((vector_size (32), aligned (sizeof (real)), may_alias));
+#ifdef SL_SINGLE
+typedef int32_t lanes __attribute__ ((vector_size (32)));
+#else
+typedef int64_t lanes __attribute__ ((vector_size (32)));
+#endif
+
+/* 1 if rows first..last-1 of m are finite: 0 x is 0 then, else NaN. */
 static int all_finite (matrix m, int first, int last, int width) {
-  real total = 0;
+  enum { LANES = sizeof (vec) / sizeof (real) };
+  const int whole = m.col == 1 ? width / LANES * LANES : 0;
+  lanes bad = { 0 };
+  int found = 0;
   for (ptrdiff_t i = first; i < last; i++) {
     const real *x = m.x + i * m.row;
-    real part[8] = { 0 };
-    ptrdiff_t j = 0;
-    if (m.col == 1)
-      for (; j + 8 <= width; j += 8)
-        for (int l = 0; l < 8; l++) part[l] += x[j + l] - x[j + l];
-    for (; j < width; j++) part[0] += x[j * m.col] - x[j * m.col];
-    for (int l = 0; l < 8; l++) total += part[l];
+    for (ptrdiff_t j = 0; j < whole; j += LANES)
+      bad |= (lanes)(0 * *(const vec *)(x + j) != 0);
   }
-  return total == 0;
+  for (ptrdiff_t i = first; i < last && whole < width; i++)
+    for (ptrdiff_t j = whole; j < width; j++)
+      found |= 0 * m.x[i * m.row + j * m.col] != 0;
+  for (int l = 0; l < LANES; l++) found |= bad[l] != 0;
+  return !found;
 }
 
 /* 1 if the rows of m that only a part of the block sees are finite. */
