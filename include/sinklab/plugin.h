@@ -96,7 +96,8 @@ typedef struct sl_call {
   const sl_host *host;
   const void *config; /* filled from Lua and range-checked; NULL if size 0 */
   const real *param;  /* this head's, in declaration order */
-  real *scratch;      /* this thread's; contents undefined */
+  real *scratch;      /* this thread's; contents undefined. row: n reals; gate:
+                      ** none; mix: as planned */
   int head, d_head;
   int pos, first; /* row: absolute index (from 0) of the query and of s[0] */
   int length;     /* tokens of this sequence, padding left out */
