@@ -2,12 +2,8 @@
 # layout is fixed (lib, not lib64) because the executable finds its parts from
 # where it stands: ../share/sinklab/scripts and ../lib/sinklab/plugins.
 include(CMakePackageConfigHelpers)
-if(TARGET sinklab)
-  install(TARGETS sinklab RUNTIME DESTINATION bin)
-endif()
-if(PLUGINS)
-  install(TARGETS ${PLUGINS} LIBRARY DESTINATION lib/sinklab/plugins)
-endif()
+install(TARGETS sinklab RUNTIME DESTINATION bin)
+install(TARGETS ${PLUGINS} LIBRARY DESTINATION lib/sinklab/plugins)
 install(DIRECTORY scripts/sinklab scripts/experiments
         DESTINATION share/sinklab/scripts FILES_MATCHING PATTERN "*.lua")
 install(DIRECTORY include/sinklab DESTINATION include
