@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "program/program.h"
 #include "support/suite.h"
+#include <stdatomic.h>
 #include <math.h>
 #include <string.h>
 
@@ -12,7 +13,7 @@
   }
 
 static sl_error error;
-static int backward_calls;
+static atomic_int backward_calls; /* shards run on threads */
 
 /* ------------------------------------------------------------------ operations */
 
