@@ -3,8 +3,8 @@
 #include "base/memory.h"
 #include "program/program.h"
 #include "support/suite.h"
-#include <stdatomic.h>
 #include <math.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #define DIMS(...)       \
