@@ -266,17 +266,22 @@ char *sl_figure_bytes (const sl_figure *f, const char *format, size_t *n,
   return out.data;
 }
 
-int sl_figure_save (const sl_figure *f, const char *path, sl_error *e) {
+static const struct format *format_of (const char *path, sl_error *e) {
   const char *dot = strrchr (path, '.'), *slash = strrchr (path, '/');
-  const struct format *format;
+  if (dot && (!slash || slash < dot)) return find_format (dot + 1, path, e);
+  sl_fail (e, "%s: a figure's file needs the extension .png, .svg or .pdf",
+           path);
+  return NULL;
+}
+
+int sl_figure_check_path (const char *path, sl_error *e) {
+  return format_of (path, e) ? 0 : -1;
+}
+
+int sl_figure_save (const sl_figure *f, const char *path, sl_error *e) {
+  const struct format *format = format_of (path, e);
   sl_bytes out = { 0 };
   int status;
-  if (!dot || (slash && dot < slash))
-    return sl_fail (e,
-                    "%s: a figure's file needs the extension .png, .svg or "
-                    ".pdf",
-                    path);
-  format = find_format (dot + 1, path, e);
   if (!format) return -1;
   status = render (f, format, &out, e);
   if (status)

@@ -151,7 +151,7 @@ static int keep (sl_figure *f, sl_panel *p, int status) {
 static int share (sl_figure *f, sl_error *e) {
   const sl_heat_data *first = &f->panel[0].heat, *last = &f->panel[f->n].heat;
   double lo = INFINITY, hi = -INFINITY;
-  sl_range range = first->asked;
+  sl_range range;
   if (last->palette != first->palette || last->asked.log != first->asked.log ||
       strcmp (last->quantity, first->quantity))
     return sl_fail (e,
@@ -164,7 +164,7 @@ static int share (sl_figure *f, sl_error *e) {
     lo = fmin (lo, f->panel[i].heat.lo);
     hi = fmax (hi, f->panel[i].heat.hi);
   }
-  if (sl_range_settle (&range, lo, hi, "the colours", e)) return -1;
+  if (sl_heat_range (first, lo, hi, &range, e)) return -1;
   for (int i = 0; i <= f->n; i++) sl_heat_show (&f->panel[i].heat, range);
   return 0;
 }

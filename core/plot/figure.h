@@ -34,8 +34,10 @@ typedef struct sl_heat {
   const char *palette;  /* "blues" (NULL), "viridis", "rdbu" */
   size_t rows, cols;
   const double *data; /* [rows][cols] */
-  double min, max; /* range of the colours. Equal (as when zeroed): the range of
-                   ** the data; NaN: that end from the data */
+  double min,
+      max;        /* range of the colours. Equal (as when zeroed): 0 to 1 if all
+                   ** data lie there, otherwise the range of the data, which is
+                   ** also taken if 'log'. NaN: that end from the data */
   int log;        /* logarithmic colours: min > 0; values <= 0 count as below */
   int mask_upper; /* do not show keys after the query (column > row) */
 } sl_heat;
@@ -56,7 +58,8 @@ typedef struct sl_lines {
   const sl_series *series;
   int xlog, ylog; /* points that are not positive are left out and counted in
                   ** the caption */
-  double xmin, xmax, ymin, ymax; /* as sl_heat.min and max */
+  double xmin, xmax, ymin, ymax; /* ranges. Equal: a little wider than the data;
+                                 ** NaN: that end so */
 } sl_lines;
 
 /* A figure without panels, or NULL. Fails on a grid larger than SL_MAX_PANELS, a
@@ -74,6 +77,9 @@ int sl_figure_lines (sl_figure *f, const sl_lines *lines, sl_error *e);
 ** extension: .png, .svg or .pdf. Fails on any other extension, a figure without
 ** panels, a page larger than 32767 pixels, or when the file cannot be written. */
 int sl_figure_save (const sl_figure *f, const char *path, sl_error *e);
+
+/* 0 if the path's extension names a format, -1 and a sentence otherwise. */
+int sl_figure_check_path (const char *path, sl_error *e);
 
 /* The same as bytes (free with sl_free), their number in *n; format is "png",
 ** "svg" or "pdf". */

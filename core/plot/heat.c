@@ -45,6 +45,14 @@ static void pool (sl_heat_data *h, const double *data) {
   }
 }
 
+int sl_heat_range (const sl_heat_data *h, double lo, double hi, sl_range *range,
+                   sl_error *e) {
+  *range = h->asked;
+  if (range->min == range->max && !range->log && lo >= 0 && hi <= 1)
+    range->min = 0, range->max = 1;
+  return sl_range_settle (range, lo, hi, "the colours", e);
+}
+
 void sl_heat_show (sl_heat_data *h, sl_range range) {
   h->range = range;
   h->any_below = h->least < range.min;
@@ -80,8 +88,7 @@ int sl_heat_fill (sl_panel *p, const sl_heat *heat, size_t limit, sl_error *e) {
     if (h->value[i] < h->least) h->least = h->value[i];
     if (h->value[i] > h->largest) h->largest = h->value[i];
   }
-  range = h->asked;
-  if (sl_range_settle (&range, h->lo, h->hi, "the colours", e)) return -1;
+  if (sl_heat_range (h, h->lo, h->hi, &range, e)) return -1;
   sl_heat_show (h, range);
   return 0;
 }

@@ -22,7 +22,10 @@ enum {
 };
 
 typedef struct need {
-  double w, h, left, right, top, bottom;
+  double w, h, left, right, top, bottom; /* the plot and its margins */
+  /* Distances from the plot: up to its title, down to the x label, left to the y
+  ** label, right to the bar or legend. */
+  double over, under, before, after;
 } need;
 
 typedef struct work {
@@ -37,6 +40,10 @@ typedef struct work {
 
 static double larger (double a, double b) {
   return a > b ? a : b;
+}
+
+static void widen (double *x, double y) {
+  if (y > *x) *x = y;
 }
 
 /* Up to whole pixels, so that the cells of heat maps stay sharp. */
@@ -193,14 +200,15 @@ static void fit_ticks (work *w, const sl_panel *p, const sl_bar *bar,
 
 /* ---- colour bars ---- */
 
+/* Width of a bar with its labels. */
 static double bar_need (work *w, sl_bar *bar, const sl_heat_data *heat,
                         double height) {
   bar->heat = heat;
   bar->box.h = height;
   fit_ticks (w, NULL, bar, SL_Y, height - SL_ARROW * (bar->above + bar->below),
              &bar->ticks);
-  return BAR_GAP + BAR_WIDTH + SL_TICK_LENGTH + 2 +
-         widest_tick (w, &bar->ticks) + (*heat->quantity ? GAP : 0) +
+  return BAR_WIDTH + SL_TICK_LENGTH + 2 + widest_tick (w, &bar->ticks) +
+         (*heat->quantity ? GAP : 0) +
          block_size (w, SL_AXIS_LABEL, heat->quantity, height).h;
 }
 
@@ -240,125 +248,151 @@ static double legend_width (work *w, const sl_lines_data *d, int *entries) {
   return most;
 }
 
+static void measure_ticks (work *w, const sl_panel *p, sl_place *at, need *n) {
+  double high = w->font.height[SL_TICK_LABEL];
+  fit_ticks (w, p, NULL, SL_X, n->w, &at->x);
+  fit_ticks (w, p, NULL, SL_Y, n->h, &at->y);
+  if (p->kind->has_bar &&
+      p->heat.rows == p->heat.cols) { /* alike on both axes */
+    if (at->y.n > at->x.n)
+      at->y = at->x;
+    else
+      at->x = at->y;
+  }
+  if (at->show_x) {
+    widen (&n->under, SL_TICK_LENGTH + 2 + high);
+    for (int i = 0; i < at->x.n; i++) {
+      double x = tick_at (p, NULL, SL_X, &at->x, i, n->w);
+      double half = tick_width (w, at->x.label[i]) / 2;
+      widen (&n->before, half - x);
+      widen (&n->after, x + half - n->w);
+    }
+  }
+  if (at->show_y) {
+    widen (&n->before, SL_TICK_LENGTH + 2 + widest_tick (w, &at->y));
+    for (int i = 0; i < at->y.n; i++) {
+      double y = tick_at (p, NULL, SL_Y, &at->y, i, n->h);
+      if (!at->y.label[i][0]) continue;
+      widen (&n->over, high / 2 - y);
+      widen (&n->under, y + high / 2 - n->h);
+    }
+  }
+}
+
+/* What belongs to one panel only when the figure shares nothing. */
+static void measure_right (work *w, const sl_panel *p, sl_place *at, need *n) {
+  int entries;
+  double wide;
+  if (p->kind->has_bar) {
+    at->bar.above = p->heat.any_above, at->bar.below = p->heat.any_below;
+    n->right = bar_need (w, &at->bar, &p->heat, n->h);
+    widen (&n->over, w->font.height[SL_TICK_LABEL] / 2);
+    return;
+  }
+  wide = legend_width (w, &p->lines, &entries);
+  if (entries == 0) return;
+  at->legend_step = w->font.height[SL_LEGEND] + 2;
+  at->legend.w = SAMPLE_WIDTH;
+  n->right = SAMPLE_WIDTH + 4 + wide;
+  widen (&n->under, entries * at->legend_step - n->h);
+}
+
 static void measure (work *w, int index) {
   const sl_figure *f = w->l->figure;
   const sl_panel *p = &f->panel[index];
   sl_place *at = &w->l->place[index];
   need *n = &w->panel[index];
-  double high = w->font.height[SL_TICK_LABEL], pixel = 72.0 / f->dpi;
+  double pixel = 72.0 / f->dpi, tall, wide;
   sl_box title, side, xlabel = { 0 }, ylabel = { 0 };
   p->kind->size (p, floor (wanted_side (w) * f->dpi), &n->w, &n->h);
   n->w *= pixel, n->h *= pixel;
   at->show_x = !f->shared_bar || index + f->columns >= f->n;
   at->show_y = !f->shared_bar || index % f->columns == 0;
+  measure_ticks (w, p, at, n);
   title = block_size (w, SL_PANEL_TITLE, p->title, n->w);
-  n->top = title.h > 0 ? title.h + TITLE_GAP : 0;
-  fit_ticks (w, p, NULL, SL_X, n->w, &at->x);
-  fit_ticks (w, p, NULL, SL_Y, n->h, &at->y);
-  if (p->kind->has_bar && p->heat.rows == p->heat.cols) /* the same on both */
-    at->y.n > at->x.n ? (at->y = at->x) : (at->x = at->y);
-  if (at->show_x) {
-    n->bottom = SL_TICK_LENGTH + 2 + high;
-    for (int i = 0; i < at->x.n; i++) {
-      double x = tick_at (p, NULL, SL_X, &at->x, i, n->w);
-      double half = tick_width (w, at->x.label[i]) / 2;
-      n->left = larger (n->left, half - x);
-      n->right = larger (n->right, x + half - n->w);
-    }
-  }
-  if (at->show_y) {
-    n->left = larger (n->left, SL_TICK_LENGTH + 2 + widest_tick (w, &at->y));
-    for (int i = 0; i < at->y.n; i++) {
-      double y = tick_at (p, NULL, SL_Y, &at->y, i, n->h);
-      if (!at->y.label[i][0]) continue;
-      n->top = larger (n->top, high / 2 - y);
-      n->bottom = larger (n->bottom, y + high / 2 - n->h);
-    }
-  }
+  side = block_size (w, SL_PANEL_TITLE, p->side, n->h);
+  tall = side.w;
   if (!f->shared_bar) { /* otherwise the figure has one of each */
     xlabel = block_size (w, SL_AXIS_LABEL, p->xlabel, n->w);
     ylabel = block_size (w, SL_AXIS_LABEL, p->ylabel, n->h);
-    if (xlabel.h > 0) n->bottom += GAP + xlabel.h;
-    if (ylabel.h > 0) n->left += GAP + ylabel.h;
-    if (p->kind->has_bar) {
-      at->bar.above = p->heat.any_above, at->bar.below = p->heat.any_below;
-      n->right = larger (n->right, bar_need (w, &at->bar, &p->heat, n->h));
-      n->top = larger (n->top, high / 2);
-    } else {
-      int entries;
-      double wide = legend_width (w, &p->lines, &entries);
-      at->legend_step = w->font.height[SL_LEGEND] + 2;
-      if (entries) {
-        at->legend.w = SAMPLE_WIDTH;
-        n->right = larger (n->right, BAR_GAP + SAMPLE_WIDTH + 4 + wide);
-        n->bottom = larger (n->bottom, entries * at->legend_step - n->h);
-      }
-    }
+    measure_right (w, p, at, n);
+    widen (&tall, ylabel.w);
+    if (p->kind->has_bar)
+      widen (&tall, block_size (w, SL_AXIS_LABEL, p->heat.quantity, n->h).w);
   }
-  side = block_size (w, SL_PANEL_TITLE, p->side, n->h);
+  /* Upright text that is longer than the plot is high keeps the title and the x
+  ** label away; then these may be wider than the plot. */
+  widen (&n->over, (tall - n->h) / 2);
+  widen (&n->under, (tall - n->h) / 2);
+  wide = (larger (title.w, xlabel.w) - n->w) / 2;
+  n->top = n->over;
+  if (title.h > 0) {
+    n->over = larger (n->over + 1, TITLE_GAP);
+    n->top = n->over + title.h;
+  }
+  n->bottom = n->under;
+  if (xlabel.h > 0) {
+    n->under += GAP;
+    n->bottom = n->under + xlabel.h;
+  }
+  n->left = n->before;
+  if (ylabel.h > 0) n->left += GAP + ylabel.h;
   if (side.h > 0) n->left += GAP + side.h;
-  /* Text that is wider than what it is centred on. */
-  n->left = larger (n->left, (larger (title.w, xlabel.w) - n->w) / 2);
-  n->right = larger (n->right, (larger (title.w, xlabel.w) - n->w) / 2);
-  n->top = larger (n->top, (larger (side.w, ylabel.w) - n->h) / 2);
-  n->bottom = larger (n->bottom, (larger (side.w, ylabel.w) - n->h) / 2);
+  if (n->right > 0) n->after = larger (n->after + 2, BAR_GAP);
+  n->right += n->after;
+  widen (&n->left, wide);
+  widen (&n->right, wide);
 }
 
+static void put_legend (work *w, const sl_lines_data *d, sl_place *at, double x,
+                        double y) {
+  double high = w->font.height[SL_LEGEND];
+  at->legend = (sl_box){ x, y, SAMPLE_WIDTH, high };
+  for (int i = 0; i < d->n; i++) {
+    const char *label = d->series[i].label;
+    size_t n = strlen (label);
+    if (n == 0) continue;
+    add_label (w, SL_LEGEND, 0, label, n,
+               (sl_box){ x + SAMPLE_WIDTH + 4, y,
+                         sl_font_width (&w->font, SL_LEGEND, label, n), high });
+    y += at->legend_step;
+  }
+}
+
+/* The plot's corner at (x, y). */
 static void place (work *w, int index, double x, double y) {
   const sl_figure *f = w->l->figure;
   const sl_panel *p = &f->panel[index];
   sl_place *at = &w->l->place[index];
   const need *n = &w->panel[index];
-  double high = w->font.height[SL_TICK_LABEL], right = x + n->w;
-  double below = y + n->h + SL_TICK_LENGTH + 2, before = x - SL_TICK_LENGTH - 2;
-  double left;
+  double high = w->font.height[SL_TICK_LABEL], left = x - n->before;
+  sl_box title = block_size (w, SL_PANEL_TITLE, p->title, n->w);
   at->plot = (sl_box){ x, y, n->w, n->h };
   put_block (w, SL_PANEL_TITLE, p->title, n->w, x + n->w / 2,
-             y - TITLE_GAP - block_size (w, SL_PANEL_TITLE, p->title, n->w).h);
-  if (at->show_x)
-    for (int i = 0; i < at->x.n; i++)
-      put_tick (w, at->x.label[i],
-                x + tick_at (p, NULL, SL_X, &at->x, i, n->w) -
-                    tick_width (w, at->x.label[i]) / 2,
-                below);
-  if (at->show_y)
-    for (int i = 0; i < at->y.n; i++)
-      put_tick (w, at->y.label[i], before - tick_width (w, at->y.label[i]),
-                y + tick_at (p, NULL, SL_Y, &at->y, i, n->h) - high / 2);
-  left = before - (at->show_y ? widest_tick (w, &at->y) : 0) - GAP;
+             y - n->over - title.h);
+  for (int i = 0; at->show_x && i < at->x.n; i++)
+    put_tick (w, at->x.label[i],
+              x + tick_at (p, NULL, SL_X, &at->x, i, n->w) -
+                  tick_width (w, at->x.label[i]) / 2,
+              y + n->h + SL_TICK_LENGTH + 2);
+  for (int i = 0; at->show_y && i < at->y.n; i++)
+    put_tick (w, at->y.label[i],
+              x - SL_TICK_LENGTH - 2 - tick_width (w, at->y.label[i]),
+              y + tick_at (p, NULL, SL_Y, &at->y, i, n->h) - high / 2);
   if (!f->shared_bar) {
-    left -= block_size (w, SL_AXIS_LABEL, p->ylabel, n->h).h;
+    sl_box ylabel = block_size (w, SL_AXIS_LABEL, p->ylabel, n->h);
+    put_block (w, SL_AXIS_LABEL, p->xlabel, n->w, x + n->w / 2,
+               y + n->h + n->under);
+    if (ylabel.h > 0) left -= GAP + ylabel.h;
     put_vertical (w, SL_AXIS_LABEL, p->ylabel, n->h, left, y + n->h / 2);
-    if (*p->ylabel) left -= GAP;
+    if (p->kind->has_bar) place_bar (w, &at->bar, x + n->w + n->after, y);
+    if (at->legend.w > 0) put_legend (w, &p->lines, at, x + n->w + n->after, y);
   }
-  put_vertical (w, SL_PANEL_TITLE, p->side, n->h,
-                left - block_size (w, SL_PANEL_TITLE, p->side, n->h).h,
-                y + n->h / 2);
-  if (f->shared_bar) return;
-  put_block (w, SL_AXIS_LABEL, p->xlabel, n->w, x + n->w / 2,
-             below + high + GAP);
-  if (p->kind->has_bar) place_bar (w, &at->bar, right + BAR_GAP, y);
-  if (at->legend.w > 0) {
-    double step = at->legend_step, line = y;
-    at->legend =
-        (sl_box){ right + BAR_GAP, y, SAMPLE_WIDTH, w->font.height[SL_LEGEND] };
-    for (int i = 0; i < p->lines.n; i++) {
-      const char *label = p->lines.series[i].label;
-      double wide = sl_font_width (&w->font, SL_LEGEND, label, strlen (label));
-      if (!*label) continue;
-      add_label (w, SL_LEGEND, 0, label, strlen (label),
-                 (sl_box){ right + BAR_GAP + SAMPLE_WIDTH + 4, line, wide,
-                           w->font.height[SL_LEGEND] });
-      line += step;
-    }
-  }
+  left -= GAP + block_size (w, SL_PANEL_TITLE, p->side, n->h).h;
+  put_vertical (w, SL_PANEL_TITLE, p->side, n->h, left, y + n->h / 2);
 }
 
 /* ---- the page ---- */
-
-static void widen (double *x, double y) {
-  if (y > *x) *x = y;
-}
 
 /* Sum of the three parts of n rows or columns and the gaps between them. */
 static double extent (const double *a, const double *b, const double *c, int n,
@@ -395,25 +429,29 @@ static void compose (work *w, const char *caption) {
   grid_w = extent (w->left, w->width, w->right, w->columns, column_gap);
   grid_h = extent (w->top, w->height, w->bottom, w->rows, row_gap);
   if (f->shared_bar) {
-    double plots_w = grid_w - w->left[0] - w->right[w->columns - 1];
-    sl_box xlabel, ylabel;
+    double plots_w = grid_w - w->left[0] - w->right[w->columns - 1], tall;
+    sl_box xlabel, ylabel, quantity;
     plots_h = grid_h - w->top[0] - w->bottom[w->rows - 1];
+    bar_h = plots_h < HIGHEST_BAR ? plots_h : HIGHEST_BAR;
+    quantity = block_size (w, SL_AXIS_LABEL, first->heat.quantity, bar_h);
     xlabel = block_size (w, SL_AXIS_LABEL, first->xlabel, plots_w);
     ylabel = block_size (w, SL_AXIS_LABEL, first->ylabel, plots_h);
     widen (&w->left[0], snap (w, (xlabel.w - plots_w) / 2));
     widen (&w->right[w->columns - 1], snap (w, (xlabel.w - plots_w) / 2));
-    widen (&w->top[0], snap (w, (ylabel.w - plots_h) / 2));
-    widen (&w->bottom[w->rows - 1], snap (w, (ylabel.w - plots_h) / 2));
+    tall = (larger (ylabel.w, quantity.w) - plots_h) / 2;
+    widen (&w->top[0],
+           snap (w, larger (tall, w->font.height[SL_TICK_LABEL] / 2)));
+    widen (&w->bottom[w->rows - 1],
+           snap (w, larger (tall, w->font.height[SL_TICK_LABEL] / 2)));
     grid_w = plots_w + w->left[0] + w->right[w->columns - 1];
     grid_h = plots_h + w->top[0] + w->bottom[w->rows - 1];
     below = xlabel.h > 0 ? GAP + xlabel.h : 0;
     before = snap (w, ylabel.h > 0 ? GAP + ylabel.h : 0);
-    bar_h = plots_h < HIGHEST_BAR ? plots_h : HIGHEST_BAR;
     for (int i = 0; i < f->n; i++) {
       l->bar.above |= f->panel[i].heat.any_above;
       l->bar.below |= f->panel[i].heat.any_below;
     }
-    after = bar_need (w, &l->bar, &first->heat, bar_h);
+    after = BAR_GAP + bar_need (w, &l->bar, &first->heat, bar_h);
   }
   content = before + grid_w + after;
   inner = larger (content, LEAST_TEXT);

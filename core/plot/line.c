@@ -77,18 +77,25 @@ static void measure (sl_lines_data *d, extent *ex, extent *ey) {
   }
 }
 
-/* Ends that are free stand a little off the data. */
+/* Ends that are free stand a little off the data, where numbers go on. */
 static int settle (sl_range *r, double min, double max, extent e,
                    const char *what, sl_error *error) {
-  int both = min == max;
-  double pad;
+  int low = min == max || isnan (min), high = min == max || isnan (max);
+  sl_range wide;
   r->min = min, r->max = max;
   if (sl_range_settle (r, e.lo, e.hi, what, error)) return -1;
   if (e.lo >= e.hi) return 0;
-  pad =
-      r->log ? (log (r->max) - log (r->min)) * 0.03 : (r->max - r->min) * 0.03;
-  if (both || isnan (min)) r->min = r->log ? r->min * exp (-pad) : r->min - pad;
-  if (both || isnan (max)) r->max = r->log ? r->max * exp (pad) : r->max + pad;
+  wide = *r;
+  if (r->log) {
+    double factor = exp (0.03 * (log (r->max) - log (r->min)));
+    if (low) wide.min = r->min / factor;
+    if (high) wide.max = r->max * factor;
+  } else {
+    double pad = (r->max - r->min) * 0.03;
+    if (low) wide.min = r->min - pad;
+    if (high) wide.max = r->max + pad;
+  }
+  if (isfinite (wide.max - wide.min)) *r = wide;
   return 0;
 }
 

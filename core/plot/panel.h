@@ -96,9 +96,12 @@ char *sl_text_copy (const char *text, const char *def, const char *what,
 int sl_heat_fill (sl_panel *p, const sl_heat *heat, size_t limit, sl_error *e);
 int sl_lines_fill (sl_panel *p, const sl_lines *lines, sl_error *e);
 
-/* Heat maps. show: in this range. at: the value shown at a row and column when
+/* Heat maps. range: the one for data lo..hi (lo > hi: none), by what was asked. show:
+** in this range. at: the value shown at a row and column when
 ** 'coarse' stored values are joined, NaN for none; *masked tells the keys after the
 ** query. colour: of that value. */
+int sl_heat_range (const sl_heat_data *h, double lo, double hi, sl_range *range,
+                   sl_error *e);
 void sl_heat_show (sl_heat_data *h, sl_range range);
 double sl_heat_at (const sl_heat_data *h, size_t coarse_rows,
                    size_t coarse_cols, size_t row, size_t col, int *masked);

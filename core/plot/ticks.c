@@ -31,6 +31,10 @@ int sl_range_settle (sl_range *r, double lo, double hi, const char *what,
   int both = r->min == r->max;
   int low = both || isnan (r->min), high = both || isnan (r->max);
   if (lo > hi) lo = r->log ? 1e-3 : 0, hi = 1;
+  if (r->log) { /* room for ratios at the end of the numbers' range */
+    lo = fmax (lo, 1e-280);
+    hi = fmax (hi, 1e-280);
+  }
   if (low) r->min = lo;
   if (high) r->max = hi;
   if (!isfinite (r->min) || !isfinite (r->max) || !isfinite (r->max - r->min))
@@ -97,7 +101,7 @@ static void add (sl_ticks *t, double at, const char *label) {
 
 static void linear (double min, double max, int most, sl_ticks *t) {
   int exponent;
-  double step = nice_step ((max - min) / most, &exponent), first, last;
+  double step = nice_step ((max - min) / (most + 1), &exponent), first, last;
   double largest = fmax (fabs (min), fabs (max));
   int scientific = largest >= 1e6 || largest < 1e-3;
   for (;;) {

@@ -1,0 +1,184 @@
+--- plot.lua - lab.plot: heat maps, grids of heads, panels and line plots.
+--
+-- Each function gives a figure: `figure:save "NAME.png"` (also .svg and .pdf) writes
+-- it, `figure:text()` and the prompt show it in the terminal, `run:figure` saves all
+-- three files. Positions count from 1; queries go down and keys across.
+local core = require "sinklab.core"
+local check = require "sinklab.check"
+
+local plot = {}
+
+-- Options of one heat map; core checks the data and the range.
+local heat_rules = {
+  title = { "string" }, side = { "string" },
+  xlabel = { "string" }, ylabel = { "string" }, quantity = { "string" },
+  palette = { "string", choices = { "blues", "viridis", "rdbu" } },
+  vmin = { "number string" }, vmax = { "number string" },
+  log = { "boolean" }, mask_upper = { "boolean" },
+}
+
+-- Options of one line plot.
+local line_rules = {
+  title = { "string" }, xlabel = { "string" }, ylabel = { "string" },
+  xlog = { "boolean" }, ylog = { "boolean" },
+  xmin = { "number string" }, xmax = { "number string" },
+  ymin = { "number string" }, ymax = { "number string" },
+}
+
+-- Options of a whole figure.
+local figure_rules = {
+  title = { "string" }, caption = { "string" },
+  samples = { "integer", min = 1 }, dpi = { "integer", min = 72, max = 600 },
+}
+
+local function merged(...)
+  local out = {}
+  for _, rules in ipairs { ... } do
+    for key, rule in pairs(rules) do out[key] = rule end
+  end
+  return out
+end
+
+--- The caption with the number of samples.
+local function caption(o)
+  local samples = o.samples
+      and ("%d sample%s"):format(o.samples, o.samples == 1 and "" or "s")
+  if o.caption and samples then return o.caption .. ", " .. samples end
+  return o.caption or samples
+end
+
+--- The values of `o` whose keys are in `rules`.
+local function pick(o, rules)
+  local out = {}
+  for key in pairs(rules) do out[key] = o[key] end
+  return out
+end
+
+local function figure(what, o, spec)
+  spec.what, spec.caption, spec.dpi = what, caption(o), o.dpi
+  return core.figure(spec)
+end
+
+--- A heat map of one matrix.
+-- @param data        tensor (queries, keys), or a table of rows of numbers; NaN is grey
+-- @param title
+-- @param caption     below the figure
+-- @param samples     how many samples the values are over; said in the caption
+-- @param quantity    what the colours measure, default "attention weight"
+-- @param vmin,vmax   range of the colours. Neither given: 0 to 1 if all data lie there,
+--                    otherwise the data's range. One given, or "data": the other end
+--                    from the data
+-- @param log         logarithmic colours
+-- @param palette     "blues" (default), "viridis" or "rdbu"
+-- @param mask_upper  leave out keys after the query
+-- @param xlabel,ylabel  default "key position" and "query position"
+-- @param dpi         of the PNG, default 200
+-- @return figure
+function plot.heat(data, given)
+  local what = "lab.plot.heat"
+  local o = check.options(what, given, merged(heat_rules, figure_rules))
+  local panel = pick(o, heat_rules)
+  panel.title, panel.data = nil, data
+  return figure(what, o, { title = o.title, panels = { panel } })
+end
+
+-- From here on the layer and the head are named once, at the edges of the grid.
+local MANY_HEADS = 5
+
+--- A grid of heads: layers down, heads across, one colour bar.
+-- @param weights   tensor (layers, heads, queries, keys)
+-- @param title,caption,samples,quantity,vmin,vmax,log,palette,mask_upper,xlabel,
+--        ylabel,dpi  as for lab.plot.heat; the range is that of all heads together and
+--                    0 to 1 by default
+-- @return figure
+function plot.heads(weights, given)
+  local what = "lab.plot.heads"
+  local o = check.options(what, given, merged(heat_rules, figure_rules))
+  if not core.is_tensor(weights) or #weights.shape ~= 4 then
+    check.fail("%s: expected a tensor (layers, heads, queries, keys), got %s", what,
+      core.is_tensor(weights)
+      and "shape (" .. table.concat(weights.shape, ", ") .. ")" or type(weights))
+  end
+  if o.vmin == nil and o.vmax == nil and not o.log then o.vmin, o.vmax = 0, 1 end
+  local layers, heads = weights.shape[1], weights.shape[2]
+  local many = layers >= MANY_HEADS or heads >= MANY_HEADS
+  local panels = {}
+  for l = 1, layers do
+    local layer = weights:select(1, l)
+    for h = 1, heads do
+      local panel = pick(o, heat_rules)
+      panel.data = layer:select(1, h)
+      if not many then
+        panel.title = ("layer %d head %d"):format(l, h)
+      else
+        panel.title = l == 1 and "head " .. h or nil
+        panel.side = h == 1 and "layer " .. l or nil
+      end
+      panels[#panels + 1] = panel
+    end
+  end
+  return figure(what, o, { title = o.title, rows = layers, columns = heads,
+    shared_bar = true, panels = panels })
+end
+
+--- One panel's table for core: a heat map if it has data, lines if it has series.
+local function panel_of(what, given)
+  if type(given) ~= "table" then
+    check.fail("%s: expected a table, got a %s", what, type(given))
+  end
+  local heat = given.series == nil
+  local own = heat and { data = { "tensor table", required = true } }
+      or { series = { "table", required = true } }
+  local o = check.options(what, given,
+    merged(heat and heat_rules or line_rules, own))
+  o.kind = heat and "heat" or "lines"
+  return o
+end
+
+--- Panels side by side, each with its own range and colour bar.
+-- @param panels   list of { data =, title =, quantity =, vmin =, vmax =, ... } (heat
+--                 maps: options of lab.plot.heat) or { series =, title =, ... } (lines:
+--                 options of lab.plot.lines)
+-- @param columns  of the grid, default: about as many as rows
+-- @param title,caption,samples,dpi  of the figure, as for lab.plot.heat
+-- @return figure
+function plot.panels(panels, given)
+  local what = "lab.plot.panels"
+  local o = check.options(what, given, merged(figure_rules, {
+    columns = { "integer", min = 1 },
+  }))
+  if type(panels) ~= "table" or #panels == 0 then
+    check.fail("%s: expected a list of panels such as { data = ..., title = ... }",
+      what)
+  end
+  local columns = math.min(o.columns or math.ceil(math.sqrt(#panels)), #panels)
+  local list = {}
+  for i, panel in ipairs(panels) do
+    list[i] = panel_of(("%s: panel %d"):format(what, i), panel)
+  end
+  return figure(what, o, { title = o.title, columns = columns,
+    rows = math.ceil(#panels / columns), panels = list })
+end
+
+--- A line plot.
+-- @param series  list of { x =, y =, low =, high =, label =, markers = }; x, y and the
+--                band low..high are lists of numbers or tensors of one axis; x defaults
+--                to 1, 2, ...; NaN interrupts a line
+-- @param title,caption,samples,dpi  of the figure, as for lab.plot.heat
+-- @param xlabel,ylabel
+-- @param xlog,ylog   logarithmic axes; points that are not positive are left out and
+--                    counted below the figure
+-- @param xmin,xmax,ymin,ymax  ranges of the axes, default a little wider than the data
+-- @return figure
+function plot.lines(series, given)
+  local what = "lab.plot.lines"
+  local o = check.options(what, given, merged(line_rules, figure_rules))
+  if type(series) ~= "table" or #series == 0 then
+    check.fail("%s: expected a list of series such as { x = ..., y = ... }", what)
+  end
+  local panel = pick(o, line_rules)
+  panel.title, panel.kind, panel.series = nil, "lines", series
+  return figure(what, o, { title = o.title, panels = { panel } })
+end
+
+return plot
