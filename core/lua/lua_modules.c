@@ -16,6 +16,7 @@ static const struct {
   { "train", sl_lua_open_train },
   { "sinks", sl_lua_open_sinks },
   { "plugins", sl_lua_open_plugins },
+  { "plot", sl_lua_open_plot },
 };
 
 int sl_lua_open_core (lua_State *L) {
