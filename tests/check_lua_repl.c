@@ -107,6 +107,8 @@ START_TEST (results_print) {
   type ("for i = 1, 2 do\nprint(i * 100)\nend\n");
   expect (">> ");
   expect ("\n200");
+  type ("#'\u00e9\u20ac'\n"); /* five bytes of UTF-8 */
+  expect ("\n5");
   type ("lab.threads()\n");
   expect ("\n1");
   ck_assert_int_eq (leave (), 0);

@@ -3,14 +3,17 @@
 #include "base/file.h"
 #include "base/interrupt.h"
 #include "lua/lua_common.h"
+#include <errno.h>
 #include <histedit.h>
+#include <locale.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <wchar.h>
 
-enum { HISTORY_LINES = 2000, KEY_CTRL_C = 3 };
+enum { HISTORY_LINES = 2000, CTRL_C = 3, CTRL_U = 21, CTRL_V = 22 };
 
 /* Line editing. */
 
@@ -19,7 +22,6 @@ typedef struct editor {
   History *history;
   char file[SL_PATH]; /* "" where there is no place for it */
   int more;           /* the prompt is for the rest of an input */
-  int cancelled;      /* Ctrl-C at the prompt */
 } editor;
 
 static editor *editor_of (EditLine *line) {
@@ -33,10 +35,31 @@ static char *prompt (EditLine *line) {
   return editor_of (line)->more ? rest : first;
 }
 
-static unsigned char cancel (EditLine *line, int key) {
-  (void)key;
-  editor_of (line)->cancelled = 1;
-  return CC_NEWLINE;
+/* The next character. Ctrl-C becomes: kill the line, enter a Ctrl-C in its place;
+** read_input knows it by that. (Binding a key to a function or a macro of our own
+** would do too, but libedit never frees those.) */
+static int read_key (EditLine *line, wchar_t *key) {
+  static const char enter_ctrl_c[] = { CTRL_V, CTRL_C, '\n', '\0' };
+  mbstate_t state;
+  memset (&state, 0, sizeof state);
+  for (;;) {
+    char byte;
+    ssize_t n = read (STDIN_FILENO, &byte, 1);
+    size_t used;
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return (int)n;
+    used = mbrtowc (key, &byte, 1, &state);
+    if (used == (size_t)-2) continue; /* more bytes follow */
+    if (used == (size_t)-1) {         /* no character: drop it */
+      memset (&state, 0, sizeof state);
+      continue;
+    }
+    if (*key == CTRL_C) {
+      el_push (line, enter_ctrl_c);
+      *key = CTRL_U;
+    }
+    return 1;
+  }
 }
 
 /* $XDG_STATE_HOME/sinklab/history, or the same under ~/.local/state. */
@@ -55,8 +78,11 @@ static void find_history (editor *ed) {
 }
 
 static int editor_open (editor *ed) {
+  el_rfunc_t key = read_key;
   HistEvent event;
   memset (ed, 0, sizeof *ed);
+  setlocale (LC_CTYPE, "");
+  if (MB_CUR_MAX == 1) setlocale (LC_CTYPE, "C.UTF-8");
   ed->line = el_init ("sinklab", stdin, stdout, stderr);
   ed->history = history_init ();
   if (!ed->line || !ed->history) return -1;
@@ -69,11 +95,9 @@ static int editor_open (editor *ed) {
   el_set (ed->line, EL_EDITOR, "emacs");
   el_set (ed->line, EL_HIST, history, ed->history);
   el_set (ed->line, EL_SIGNAL, 1);
-  /* At the prompt Ctrl-C is a key like any other: it drops the line. */
-  el_set (ed->line, EL_SETTY, "-d", "-isig", NULL);
-  el_set (ed->line, EL_ADDFN, "sl-cancel", "Drop the line", cancel);
-  el_set (ed->line, EL_BIND, "^C", "sl-cancel", NULL);
-  el_source (ed->line, NULL); /* the user's ~/.editrc */
+  el_set (ed->line, EL_GETCFN, key);
+  el_set (ed->line, EL_SETTY, "-d", "-isig", NULL); /* Ctrl-C is a key */
+  el_source (ed->line, NULL);                       /* the user's ~/.editrc */
   return 0;
 }
 
@@ -176,12 +200,10 @@ static int read_input (sl_session *s, editor *ed, int *silent) {
   for (ed->more = 0;; ed->more = 1) {
     int n = 0;
     const char *line;
-    ed->cancelled = 0;
     signal (SIGTERM, SIG_DFL); /* nothing runs: it may end us here */
     line = el_gets (ed->line, &n);
     sl_session_watch (s);
-    if (ed->cancelled) {
-      fputs ("^C\n", stdout);
+    if (line && n > 0 && line[0] == CTRL_C) {
       lua_pop (L, 1);
       return 1;
     }
