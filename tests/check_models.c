@@ -313,7 +313,7 @@ static void hundred_steps (int model, int mechanism, sl_dtype dtype, int shard,
   ck_assert_msg (t != NULL, "%s", e.text);
   for (long s = 1; s <= STEPS; s++) {
     const sl_view flat = sl_tensor_view (b.flat);
-    char prefix[16];
+    char prefix[32];
     sl_progress p;
     sl_trainer_run (t, s, 0, &p);
     ck_assert_int_eq (p.stopped, SL_RUNNING);
