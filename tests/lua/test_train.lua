@@ -1,0 +1,141 @@
+-- test_train.lua - schedules and the trainer as scripts see them.
+local check = require "check"
+local core = require "sinklab.core"
+
+check.test("named schedules are lists of points", function()
+  check.equal(core.schedule("constant", { lr = 0.5 }), { { 0., 0.5, "hold" } })
+  check.equal(core.schedule("linear", { from = 1, to = 3, steps = 4 }),
+    { { 0., 1., "linear" }, { 4., 3., "hold" } })
+  local wsd = core.schedule("wsd", { lr = 1, warmup = 2, decay_start = 4, steps = 9,
+    shape = "sqrt" })
+  check.equal(wsd, { { 0., 0.5, "linear" }, { 1., 1., "hold" }, { 4., 1., "sqrt" },
+    { 8., 0., "hold" } })
+  check.equal(core.schedule_at(wsd, 5), 0.5)
+  check.equal(core.schedule_at({ { 0, 1, "linear" }, { 10, 2 } }, 5), 1.5)
+  check.equal(#core.schedule("step", { lr = 1, factor = 0.5, every = 10, steps = 95 }), 10)
+end)
+
+check.test("mistakes in schedules are named", function()
+  local function refuse(part, ...) check.raises(part, core.schedule, ...) end
+  refuse("no kind 'linaer' (did you mean 'linear'?)", "linaer", {})
+  refuse("schedule wsd: no option 'shpe' (did you mean 'shape'?)", "wsd", { shpe = 1 })
+  refuse("schedule linear: 'steps' must be given", "linear", { from = 1, to = 0 })
+  refuse("schedule constant.lr: expected number, got string", "constant", { lr = "x" })
+  refuse("'cube' is not one of 'linear' and 'sqrt'", "wsd", { lr = 1, decay_start = 1, steps = 9, shape = "cube" })
+  refuse("steps is 3, allowed is at least warmup + 1 = 6", "warmup_cosine",
+    { lr = 1, warmup = 5, steps = 3 })
+  local function at(part, points) check.raises(part, core.schedule_at, points, 0) end
+  at("no points", {})
+  at("expected a list of points, got nil", nil)
+  at("point 2 is not { step, value, curve }", { { 0, 1 }, 7 })
+  at("point 1 is not { step, value, curve }", { { "0", 1 } })
+  at("no curve 'cosin' (did you mean 'cosine'?)", { { 0, 1, "cosin" } })
+  at("point 2 is at step 0, not after point 1", { { 1, 1 }, { 0, 1 } })
+end)
+
+-- loss = mean (w - target)^2 over 4 numbers, with targets drawn around 1..4.
+local function problem(dtype)
+  local w = core.zeros({ 4 }, dtype)
+  local goal = core.tensor({ 1, 2, 3, 4 }, dtype)
+  local program, loss, linf = core.record(function()
+    local t = core.generator(5, { dtype = dtype })
+    local noise = t:uniform(-0.1, 0.1, { 2, 4 })
+    local got = core.add(core.zeros({ 2, 4 }, dtype), w)
+    local want = goal + noise
+    return core.mse(got, want), core.max_abs_error(got, want)
+  end)
+  program:want(w)
+  program:loss(loss)
+  return w, program, loss, linf
+end
+
+local function trainer_of(more)
+  local w, program, loss, linf = problem(more.dtype or "f64")
+  local o = { program = program, parameters = w, loss = loss, linf = linf, batch = 8,
+    shard = 2, groups = 2, schedule = core.schedule("constant", { lr = 0.4 }),
+    optimizer = { kind = "sgd" }, seed = 3 }
+  more.dtype = nil
+  for key, value in pairs(more) do o[key] = value end
+  return core.trainer(o), w
+end
+
+check.test("a run says how far it came", function()
+  local trainer, w = trainer_of {}
+  local p = trainer:run(0)
+  check.equal({ p.step, p.lr, p.stopped }, { 0, 0.4 })
+  check.equal(p.loss ~= p.loss, true, "no loss before the first batch")
+  p = trainer:run(60)
+  check.equal({ p.step, p.stopped }, { 60 })
+  check.close(w:totable(), { 1, 2, 3, 4 }, 0.05)
+  check.close(p.loss, 0.1 ^ 2 / 3, 0.004)
+  check.equal(p.linf < 0.16, true)
+  check.equal(p.gradient_norm > 0 and p.seconds > 0, true)
+  check.equal(tostring(trainer), "trainer")
+  local loss, linf = trainer:evaluate(100)
+  check.close(loss, 0.1 ^ 2 / 3, 0.002)
+  check.equal(linf < 0.16, true)
+  check.raises("evaluate: 7 samples", trainer.evaluate, trainer, 7)
+end)
+
+check.test("training stops where it is told", function()
+  for name, stop in pairs { loss = { loss = 0.01 }, linf = { linf = 0.3 },
+    steps = { steps = 7 }, plateau = { plateau = 20, plateau_delta = 0.1 },
+    seconds = { seconds = 1e-9 } } do
+    local trainer = trainer_of { stop = stop }
+    local p = trainer:run(10000)
+    check.equal(p.stopped, name)
+    trainer:close()
+  end
+end)
+
+
+check.test("a trainer goes on where another stopped", function()
+  local adam = { kind = "adam", beta1 = 0.9, beta2 = 0.95 }
+  local whole, want = trainer_of { optimizer = adam, dtype = "f32" }
+  whole:run(50)
+  local first, w = trainer_of { optimizer = adam, dtype = "f32" }
+  local p = first:run(20)
+  local saved, values = first:state():clone(), w:clone()
+  first:close()
+  local second, again = trainer_of { optimizer = adam, dtype = "f32" }
+  second:state():copy(saved)
+  again:copy(values)
+  second:resume(20, p.seconds)
+  check.equal(second:run(50).step, 50)
+  check.equal(again:totable(), want:totable())
+end)
+
+check.test("a closed trainer says so", function()
+  local trainer = trainer_of {}
+  trainer:close()
+  trainer:close()
+  check.equal(tostring(trainer), "trainer (closed)")
+  check.raises("this trainer has been closed", trainer.run, trainer, 1)
+  do local closed <close> = trainer_of {} end
+end)
+
+check.test("what a trainer uses is not collected", function()
+  local trainer = trainer_of {}
+  collectgarbage()
+  collectgarbage()
+  check.equal(trainer:run(5).step, 5)
+end)
+
+check.test("mistakes in trainers are named", function()
+  local function refuse(part, more) check.raises(part, trainer_of, more) end
+  refuse("trainer: no option 'shards' (did you mean 'shard'?)", { shards = 1 })
+  refuse("trainer: a batch of 8 cannot be cut into shards of 3", { shard = 3 })
+  refuse("trainer.optimizer: no option 'beta' (did you mean 'beta1'?)",
+    { optimizer = { kind = "adam", beta = 1 } })
+  refuse("optimizer: no kind 'adma' (did you mean 'adam'?)",
+    { optimizer = { kind = "adma" } })
+  refuse("optimizer: beta1 is 1, allowed is 0 <= beta1 < 1",
+    { optimizer = { kind = "adam", beta1 = 1 } })
+  refuse("trainer.stop: no option 'linff' (did you mean 'linf'?)",
+    { stop = { linff = 1 } })
+  refuse("trainer.schedule: expected a list of points, got number", { schedule = 1 })
+  refuse("trainer.loss: expected a tensor, got number", { loss = 3 })
+  refuse("trainer.program: expected a program, got number", { program = 3 })
+end)
+
+check.done()
