@@ -34,13 +34,14 @@ static void to_dtype (const double *x, size_t n, sl_dtype dtype, void *out) {
 /* One head of one sample, a block of rows at a time. */
 static void show_head (const show *s, const sl_observer *o, int n, int l,
                        int h) {
-  double rows[MAX_T * MAX_T], value[MAX_T];
+  double rows[MAX_T * MAX_T], value[2 * MAX_T], apart[2 * MAX_T] = { 0 };
   int lo[MAX_T], hi[MAX_T];
   const size_t head = (size_t)((n * s->layers + l) * s->heads + h);
   const int length = s->length ? (int)s->length[n] : s->t;
-  if (s->value)
-    to_dtype (s->value + head * (size_t)s->d_value, (size_t)s->d_value,
-              s->dtype, value);
+  /* every other number: a value need not lie in one piece */
+  for (int j = 0; s->value && j < s->d_value; j++)
+    apart[2 * j] = s->value[head * (size_t)s->d_value + (size_t)j];
+  to_dtype (apart, 2 * MAX_T, s->dtype, value);
   for (int r = 0; r < s->t; r += s->block) {
     const int k = s->t - r < s->block ? s->t - r : s->block;
     sl_rows block = { .layer = l,
@@ -56,6 +57,7 @@ static void show_head (const show *s, const sl_observer *o, int n, int l,
                       .lo = lo,
                       .hi = hi,
                       .value = s->value ? value : NULL,
+                      .value_step = 2,
                       .d_value = s->d_value };
     if (s->only_row >= 0 && s->only_row != r) continue;
     to_dtype (s->w + (head * (size_t)s->t + (size_t)r) * (size_t)s->t,

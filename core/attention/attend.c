@@ -245,6 +245,7 @@ static void observe (const head *h, const block *b) {
                          .hi = b->row_hi,
                          .value = h->v.x,
                          .value_stride = h->v.row,
+                         .value_step = h->v.col,
                          .d_value = p->dv };
   o->rows (o->context, &rows);
 }

@@ -74,7 +74,7 @@ static double value_norm (const sl_collector *c, const sl_rows *r) {
   for (int i = 0; i < c->d_model[l]; i++, w += width) {
     double y = 0;
     for (int j = 0; j < r->d_value; j++)
-      y += w[j] * element (r->value, r->dtype, j);
+      y += w[j] * element (r->value, r->dtype, j * r->value_step);
     squares += y * y;
   }
   return sqrt (squares);
