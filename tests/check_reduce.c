@@ -68,12 +68,12 @@ static void check (op_try *t, sl_tensor *x, unsigned axes, int keep,
 static void axes_test (op_try *t) {
   sl_error e;
   sl_tensor *x = op_random (t, -1, 2, DIMS (3, 4, 5));
-  sl_tensor *wide = op_random (t, -1, 2, DIMS (3, 600));
-  sl_tensor *tall = op_random (t, -1, 2, DIMS (600, 3));
+  sl_tensor *wide = op_random (t, -1, 2, DIMS (3, 270));
+  sl_tensor *tall = op_random (t, -1, 2, DIMS (270, 3));
   sl_tensor *line = op_random (t, -1, 2, DIMS (1031));
   sl_tensor *scalar = op_random (t, -1, 2, 0, NULL);
   sl_tensor *swapped = sl_tensor_transpose (x, 0, 2, &e);
-  sl_tensor *part = sl_tensor_narrow (wide, 1, 5, 300, &e);
+  sl_tensor *part = sl_tensor_narrow (wide, 1, 5, 261, &e);
   sl_tensor *row = sl_tensor_select (tall, 0, 7, &e);
   const ptrdiff_t dims[] = { 4, 3 };
   sl_tensor *repeated = sl_tensor_broadcast (row, 2, dims, &e);
@@ -81,7 +81,8 @@ static void axes_test (op_try *t) {
                              swapped, part, row,  repeated };
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
     for (unsigned axes = 0; axes < 1u << all[i]->ndim; axes++)
-      for (int keep = 0; keep < 2; keep++) check (t, all[i], axes, keep, 0);
+      for (int keep = 0; keep < 1 + (op_count (all[i]) < 100); keep++)
+        check (t, all[i], axes, keep, 0);
     if (all[i]->ndim > 0) check (t, all[i], 0, 0, 1);
   }
   for (size_t i = 0; i < sizeof all / sizeof *all; i++)
