@@ -329,16 +329,13 @@ static void refusals_test (op_try *t) {
     const char *op;
     double a, b;
     const char *words;
-  } bad[] = { { "uniform", 1, 0, "1 to 0" },
-              { "uniform", 0, INFINITY, "inf" },
-              { "uniform", NAN, 1, "nan" },
-              { "normal", 0, -1, "deviation -1" },
-              { "normal", NAN, 1, "nan" },
-              { "randint", 0.5, 2, "0.5" },
-              { "randint", 3, 2, "3 and 2" },
-              { "randint", 0, 1e17, "1e+17" },
-              { "bernoulli", 1.5, 0, "1.5" },
-              { "bernoulli", NAN, 0, "nan" } };
+  } bad[] = {
+    { "uniform", 1, 0, "1 to 0" },  { "uniform", 0, INFINITY, "inf" },
+    { "uniform", NAN, 1, "nan" },   { "normal", 0, -1, "deviation -1" },
+    { "normal", NAN, 1, "nan" },    { "randint", 0.5, 2, "0.5" },
+    { "randint", 3, 2, "3 and 2" }, { "randint", 0, 1e17, "1e+17" },
+    { "bernoulli", 1.5, 0, "1.5" }, { "bernoulli", NAN, 0, "nan" }
+  };
   for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
     const sl_random_attr attr =
         attr_of (bad[k].a, bad[k].b, 1, (ptrdiff_t[]){ 2 });

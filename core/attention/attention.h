@@ -72,8 +72,7 @@ typedef struct sl_rows {
   const void *weights; /* row r: keys 0..t-1; 0 where not visible */
   const void *scores;  /* the same layout; undefined where not visible */
   const int *lo, *hi;  /* visible keys of row 'row' + r */
-  const void
-      *value; /* this head's values: token j at value + j * value_stride,
+  const void *value; /* this head's values: token j at value + j * value_stride,
                ** its numbers value_step apart */
   ptrdiff_t value_stride, value_step;
   int d_value;

@@ -6,16 +6,11 @@ static const struct {
   const char *name;
   void (*open) (lua_State *L);
 } modules[] = {
-  { "system", sl_lua_open_system },
-  { "json", sl_lua_open_json },
-  { "tensor", sl_lua_open_tensor },
-  { "ops", sl_lua_open_ops },
-  { "generator", sl_lua_open_generator },
-  { "program", sl_lua_open_program },
-  { "attention", sl_lua_open_attention },
-  { "train", sl_lua_open_train },
-  { "sinks", sl_lua_open_sinks },
-  { "plugins", sl_lua_open_plugins },
+  { "system", sl_lua_open_system },       { "json", sl_lua_open_json },
+  { "tensor", sl_lua_open_tensor },       { "ops", sl_lua_open_ops },
+  { "generator", sl_lua_open_generator }, { "program", sl_lua_open_program },
+  { "attention", sl_lua_open_attention }, { "train", sl_lua_open_train },
+  { "sinks", sl_lua_open_sinks },         { "plugins", sl_lua_open_plugins },
   { "plot", sl_lua_open_plot },
 };
 

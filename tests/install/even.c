@@ -14,7 +14,9 @@ static void backward (const sl_call *c, int n, const real *s, const real *w,
 
 static const sl_row row = { forward, backward };
 
-SL_PLUGIN = { SL_ABI, "even", "1.0",
+SL_PLUGIN = { SL_ABI,
+              "even",
+              "1.0",
               "Equal weights on all visible keys, whatever the scores.",
               .flags = SL_NONNEGATIVE | SL_SUMS_TO_ONE | SL_SHIFT_INVARIANT,
               .row = &row };
