@@ -3,16 +3,20 @@
 #include <string.h>
 
 /* Nine-class Blues and eleven-class RdBu of Cynthia Brewer (colorbrewer2.org);
-** viridis of Smith and van der Walt, at eighths. */
+** viridis of Smith and van der Walt, at its 32nds. */
 static const unsigned blues[] = { 0xf7fbff, 0xdeebf7, 0xc6dbef,
                                   0x9ecae1, 0x6baed6, 0x4292c6,
                                   0x2171b5, 0x08519c, 0x08306b };
 static const unsigned rdbu[] = { 0x67001f, 0xb2182b, 0xd6604d, 0xf4a582,
                                  0xfddbc7, 0xf7f7f7, 0xd1e5f0, 0x92c5de,
                                  0x4393c3, 0x2166ac, 0x053061 };
-static const unsigned viridis[] = { 0x440154, 0x472d7b, 0x3b528b,
-                                    0x2c728e, 0x21918c, 0x28ae80,
-                                    0x5ec962, 0xaddc30, 0xfde725 };
+static const unsigned viridis[] = {
+  0x440154, 0x470d60, 0x48186a, 0x482374, 0x472d7b, 0x453781, 0x424086,
+  0x3e4989, 0x3b528b, 0x375b8d, 0x33638d, 0x2f6b8e, 0x2c728e, 0x297a8e,
+  0x26828e, 0x23898e, 0x21918c, 0x1f988b, 0x1fa088, 0x22a785, 0x28ae80,
+  0x32b67a, 0x3fbc73, 0x4ec36b, 0x5ec962, 0x70cf57, 0x84d44b, 0x98d83e,
+  0xaddc30, 0xc2df23, 0xd8e219, 0xece51b, 0xfde725
+};
 
 #define PALETTE(name) \
   { #name, sizeof name / sizeof *name, name }

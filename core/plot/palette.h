@@ -7,8 +7,8 @@ typedef struct sl_rgb {
   unsigned char r, g, b;
 } sl_rgb;
 
-/* Equidistant control points; between them colours are linear in sRGB, as in
-** matplotlib's maps of the same names. */
+/* Equidistant control points; between them colours are linear in sRGB:
+** within 3/255 of matplotlib's maps of the same names. */
 typedef struct sl_palette {
   const char *name;
   int n;

@@ -83,7 +83,8 @@ for i = 1, opt.seeds do
       { title = "(a) mean", data = sinks.mean:select(1, 1):select(1, 1), vmin = 0,
         vmax = 1 },
       { title = "(b) standard deviation",
-        data = sinks.std:select(1, 1):select(1, 1), vmin = 0 },
+        data = sinks.std:select(1, 1):select(1, 1), vmin = 0,
+        quantity = "standard deviation" },
     }, { columns = 2, title = opt.attention .. ", 1 layer, 1 head",
       caption = ("attention weight, %d samples"):format(opt.samples) }))
   end

@@ -58,7 +58,8 @@ for i = 1, opt.seeds do
       { title = "(c) mean", data = found.mean:select(1, 1):select(1, 1), vmin = 0,
         vmax = 1 },
       { title = "(d) standard deviation",
-        data = found.std:select(1, 1):select(1, 1), vmin = 0 },
+        data = found.std:select(1, 1):select(1, 1), vmin = 0,
+        quantity = "standard deviation" },
     }, { columns = 2, title = opt.attention .. ", 1 layer, 1 head",
       caption = ("attention weight, %d samples"):format(opt.samples) }))
   end

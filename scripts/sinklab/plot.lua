@@ -8,6 +8,9 @@ local check = require "sinklab.check"
 
 local plot = {}
 
+-- What a heat map shows unless told otherwise.
+local QUANTITY = "attention weight"
+
 -- Options of one heat map; core checks the data and the range.
 local heat_rules = {
   title = { "string" }, side = { "string" },
@@ -39,12 +42,13 @@ local function merged(...)
   return out
 end
 
---- The caption with the number of samples.
-local function caption(o)
+--- What is shown and over how many samples, unless the caption says the former.
+local function caption(o, quantity)
   local samples = o.samples
       and ("%d sample%s"):format(o.samples, o.samples == 1 and "" or "s")
-  if o.caption and samples then return o.caption .. ", " .. samples end
-  return o.caption or samples
+  local said = o.caption or quantity
+  if said and samples then return said .. ", " .. samples end
+  return said or samples
 end
 
 --- The values of `o` whose keys are in `rules`.
@@ -54,16 +58,16 @@ local function pick(o, rules)
   return out
 end
 
-local function figure(what, o, spec)
-  spec.what, spec.caption, spec.dpi = what, caption(o), o.dpi
+local function figure(what, o, spec, quantity)
+  spec.what, spec.caption, spec.dpi = what, caption(o, quantity), o.dpi
   return core.figure(spec)
 end
 
 --- A heat map of one matrix.
 -- @param data        tensor (queries, keys), or a table of rows of numbers; NaN is grey
 -- @param title
--- @param caption     below the figure
--- @param samples     how many samples the values are over; said in the caption
+-- @param caption     below the figure, default the quantity
+-- @param samples     how many samples the values are over; ends the caption
 -- @param quantity    what the colours measure, default "attention weight"
 -- @param vmin,vmax   range of the colours. Neither given: 0 to 1 if all data lie there,
 --                    otherwise the data's range. One given, or "data": the other end
@@ -79,7 +83,8 @@ function plot.heat(data, given)
   local o = check.options(what, given, merged(heat_rules, figure_rules))
   local panel = pick(o, heat_rules)
   panel.title, panel.data = nil, data
-  return figure(what, o, { title = o.title, panels = { panel } })
+  return figure(what, o, { title = o.title, panels = { panel } },
+    o.quantity or QUANTITY)
 end
 
 -- From here on the layer and the head are named once, at the edges of the grid.
@@ -118,7 +123,7 @@ function plot.heads(weights, given)
     end
   end
   return figure(what, o, { title = o.title, rows = layers, columns = heads,
-    shared_bar = true, panels = panels })
+    shared_bar = true, panels = panels }, o.quantity or QUANTITY)
 end
 
 --- One panel's table for core: a heat map if it has data, lines if it has series.

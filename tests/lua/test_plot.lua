@@ -78,7 +78,7 @@ check.test("a grid of heads", function()
   for l = 1, 2 do
     for h = 1, 3 do check.contains(text, ("layer %d head %d"):format(l, h)) end
   end
-  check.contains(text, "1000 samples")
+  check.contains(text, "\nattention weight, 1000 samples")
   check.contains(text, "1 --------") -- a quarter
   check.contains(text, "1 @@@@@@@@") -- one
   assert(f:save(folder .. "/heads.svg"))
