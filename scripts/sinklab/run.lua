@@ -171,6 +171,7 @@ function methods:add(label, results)
   if results.sinks then out.sinks = sinks_record(results.sinks) end
   json.encode(out) -- raises before anything is kept
   self.record.results[label] = json.object(out, { "train", "eval", "sinks" })
+  self.labels[#self.labels + 1] = label
   self.added[label] = results
   if results.train and results.train.log then
     self:csv(label, results.train.log)
@@ -228,6 +229,18 @@ local operators = {
   ["=="] = function(a, b) return a == b end,
 }
 
+--- A number with as many digits as tell it from the other one.
+local function in_words(x, other)
+  if x ~= x then return "NaN" end
+  for digits = 6, 17, 4 do
+    local format = ("%%.%dg"):format(digits)
+    if x == other or format:format(x) ~= format:format(other) then
+      return format:format(x)
+    end
+  end
+  return ("%.17g"):format(x)
+end
+
 --- State what the run shows and record whether it does.
 -- @param value, op, bound  numbers and one of >= <= > < ==; NaN holds no claim
 -- @return whether it holds; if one claim of a script does not, sinklab exits with 2
@@ -250,9 +263,8 @@ function methods:claim(claim, value, op, bound)
   claims[#claims + 1] = json.object({ text = claim, value = value, op = op,
     bound = bound, holds = holds }, { "text", "value", "op", "bound", "holds" })
   if not (holds and core.quiet()) then
-    local shown = value == value and ("%.6g"):format(value) or "NaN"
-    io.write(("%s  %s: %s %s %.6g\n"):format(holds and "holds" or "FAILS", claim,
-      shown, op, bound))
+    io.write(("%s  %s: %s %s %s\n"):format(holds and "holds" or "FAILS", claim,
+      in_words(value, bound), op, in_words(bound, value)))
   end
   save(self)
   return holds
@@ -317,15 +329,16 @@ function module.run()
   local values = host.options or {}
   local folder = host.out or new_folder(script)
   must(core.make_folders(folder))
+  local labels = {} -- of results, in the order of adding
   local seed, dtype = rawget(values, "seed"), rawget(values, "dtype")
   local self = setmetatable({ folder = folder, clock = core.clock(), added = {},
-    record = json.object({
+    labels = labels, record = json.object({
       sinklab = core.version, script = script,
       options = json.object(plain(values)),
       seed = seed == nil and json.null or seed,
       dtype = dtype == nil and "f32" or dtype,
       threads = core.threads(), isa = core.isa(), started = core.utc(),
-      status = "running", results = json.object {}, claims = json.array {},
+      status = "running", results = json.object({}, labels), claims = json.array {},
       files = json.array {},
     }, record_keys) }, {
       __name = "sinklab.run",

@@ -69,13 +69,22 @@ check.test("a complete run: keys in order, values with their types", function()
     "step,loss,linf,lr,time,gap\n0,1.5,,0.1,0.0,\n1,nan,,0.1,0.5,2\n")
 end)
 
+check.test("results keep the order in which they were added", function()
+  local r = run(begin .. 'run:add("z", { n = 1 }) run:add("a", { n = 2 })')
+  check.equal(r.code, 0, r.err)
+  local t, text = record()
+  check.equal(t.results, { z = { n = 1 }, a = { n = 2 } })
+  check.equal(text:find('"z"', 1, true) < text:find('"a"', 1, true), true)
+end)
+
 check.test("a claim that does not hold: exit 2, NaN holds nothing", function()
   local r = run(begin .. [[
     print(run:claim("a", 1, "<", 1), run:claim("b", 0 / 0, "<=", 1),
-      run:claim("c", 1, "==", 1.0))]])
+      run:claim("c", 1, "==", 1.0), run:claim("d", 1 - 3e-8, ">=", 1 - 4e-8))]])
   check.equal(r.code, 2, r.err)
-  check.contains(r.out, "FAILS  a: 1 < 1\nFAILS  b: NaN <= 1\nholds  c: 1 == 1\n")
-  check.contains(r.out, "false\tfalse\ttrue")
+  check.contains(r.out, "FAILS  a: 1 < 1\nFAILS  b: NaN <= 1\nholds  c: 1 == 1\n"
+    .. "holds  d: 0.99999997 >= 0.99999996\n")
+  check.contains(r.out, "false\tfalse\ttrue\ttrue")
   local t = record()
   check.equal(t.status, "complete")
   check.equal(t.claims[2], { text = "b", value = lab.json.null, op = "<=", bound = 1,
@@ -191,6 +200,16 @@ check.test("arrays and weights read back", function()
   check.equal(t:sum():item(), 21.0)
   local weights = assert(lab.load_safetensors(folder .. "/o/m.safetensors"))
   check.equal(next(weights) ~= nil, true)
+end)
+
+check.test("a figure is saved as PNG, SVG and PDF", function()
+  local r = run(begin .. [[
+    run:figure("f", lab.plot.heads(lab.zeros { 1, 2, 4, 4 }, { title = "t" }))]])
+  check.equal(r.code, 0, r.err)
+  check.equal(record().files, { "f.png", "f.svg", "f.pdf" })
+  for extension, start in pairs { png = "\x89PNG\r\n", svg = "<?xml", pdf = "%PDF-" } do
+    check.equal(process.read(folder .. "/o/f." .. extension):sub(1, #start), start)
+  end
 end)
 
 check.test("the record names the plugins with the hash of their files", function()
