@@ -292,7 +292,7 @@ static int plugin_body (sl_session *s, arguments *a) {
 }
 
 static int repl_body (sl_session *s, arguments *a) {
-  return no_options (a) ? ERROR : sl_repl (s);
+  return no_options (a) ? ERROR : conclude (s, sl_repl (s));
 }
 
 static int command_run (int argc, char **argv) {

@@ -170,12 +170,12 @@ static int is_silenced (const char *text) {
   return n > 0 && text[n - 1] == ';';
 }
 
-/* Run the function at the top of the stack and print its results. 0, or 1 after
-** an error has been printed; -1 after core.quit, with its status. */
-static int evaluate (sl_session *s, int silent, int *status) {
+/* Run the function at the top of the stack and print its results; as
+** sl_session_call. */
+static int evaluate (sl_session *s, int silent) {
   lua_State *L = s->L;
   int base = lua_gettop (L) - 1;
-  int code = sl_session_call (s, 0, LUA_MULTRET), result = 0;
+  int code = sl_session_call (s, 0, LUA_MULTRET);
   if (code == LUA_OK && lua_gettop (L) > base) {
     lua_pushcfunction (L, show);
     lua_insert (L, base + 1);
@@ -183,13 +183,12 @@ static int evaluate (sl_session *s, int silent, int *status) {
     lua_insert (L, base + 2);
     code = sl_session_call (s, lua_gettop (L) - base - 1, 0);
   }
-  if (code != LUA_OK) {
-    result = sl_session_quits (s, -1, status) ? -1 : 1;
-    fflush (stdout);
-    if (result == 1) fprintf (stderr, "sinklab: %s\n", lua_tostring (L, -1));
-  }
-  lua_settop (L, base);
-  return result;
+  return code;
+}
+
+static void complain (lua_State *L) {
+  fflush (stdout);
+  fprintf (stderr, "sinklab: %s\n", lua_tostring (L, -1));
 }
 
 /* One input from the terminal: as many lines as make a whole. 0 with a function on
@@ -222,28 +221,32 @@ static int read_input (sl_session *s, editor *ed, int *silent) {
   *silent = is_silenced (lua_tostring (L, -2));
   lua_remove (L, -2);
   if (lua_isfunction (L, -1)) return 0;
-  fprintf (stderr, "sinklab: %s\n", lua_tostring (L, -1));
+  complain (L);
   lua_pop (L, 1);
   return 1;
 }
 
 static int converse (sl_session *s) {
   editor ed;
-  int status = 0, silent = 0, read;
+  int code = LUA_OK, silent = 0, read, status;
   if (editor_open (&ed) != 0) {
-    fputs ("sinklab: this terminal cannot be used for editing lines\n", stderr);
     editor_close (&ed);
-    return 1;
+    lua_pushliteral (s->L, "lines cannot be edited on this terminal");
+    return LUA_ERRRUN;
   }
   printf ("sinklab %s  (Ctrl-D leaves; a line that ends in ; prints nothing)\n",
           SINKLAB_VERSION);
   while ((read = read_input (s, &ed, &silent)) >= 0) {
-    int ended = read == 0 && evaluate (s, silent, &status) < 0;
+    code = read == 0 ? evaluate (s, silent) : LUA_OK;
     sl_session_calm (s); /* an interrupt has been seen by now */
-    if (ended) break;
+    if (code == LUA_OK) continue;
+    if (sl_session_quits (s, -1, &status)) break;
+    complain (s->L);
+    lua_settop (s->L, 0);
+    code = LUA_OK;
   }
   editor_close (&ed);
-  return status;
+  return code;
 }
 
 /* Lua: the whole of the standard input, compiled. */
@@ -261,22 +264,16 @@ static int load_input (lua_State *L) {
 }
 
 static int run_input (sl_session *s) {
-  int status = 0, result;
+  int code;
   lua_pushcfunction (s->L, load_input);
-  if (sl_session_call (s, 0, 1) != LUA_OK) {
-    fprintf (stderr, "sinklab: %s\n", lua_tostring (s->L, -1));
-    return 1;
-  }
-  result = evaluate (s, 0, &status);
-  if (sl_interrupted) return 128 + sl_interrupted;
-  return result > 0 ? 1 : status;
+  code = sl_session_call (s, 0, 1);
+  return code == LUA_OK ? evaluate (s, 0) : code;
 }
 
 int sl_repl (sl_session *s) {
+  int code;
   lua_pushcfunction (s->L, set_lab);
-  if (sl_session_call (s, 0, 0) != LUA_OK) {
-    fprintf (stderr, "sinklab: %s\n", lua_tostring (s->L, -1));
-    return 1;
-  }
+  code = sl_session_call (s, 0, 0);
+  if (code != LUA_OK) return code;
   return isatty (STDIN_FILENO) ? converse (s) : run_input (s);
 }

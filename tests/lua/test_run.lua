@@ -183,6 +183,24 @@ for signal, code in pairs { INT = 130, TERM = 143 } do
   end)
 end
 
+check.test("a run opened at the prompt ends with it; a new one ends the one before",
+  function()
+    local where = process.folder "prompt"
+    local r = process.run({}, { folder = where, input = [[
+      a = lab.run() a:claim("x", 1, "<", 2)
+      b = lab.run() print(a.folder, b.folder)]] })
+    check.equal(r.code, 0, r.err)
+    local a, b = r.out:match "(runs/repl%-%S+)\t(runs/repl%-%S+)"
+    for _, path in ipairs { a, b } do
+      local t = lab.json.decode(process.read(where .. "/" .. path .. "/run.json"))
+      check.equal(t.status, "complete")
+      check.equal(t.script, "repl")
+    end
+    r = process.run({ "--out=o" }, { folder = where, input = "lab.run() error 'x'" })
+    check.equal(r.code, 1)
+    check.equal(lab.json.decode(process.read(where .. "/o/run.json")).status, "failed")
+  end)
+
 local model = [[
 local task = lab.task.trigger_mean { d_model = 8, seq_len = 6 }
 local model = lab.model.attention_only { task = task,
