@@ -21,12 +21,14 @@ static void backward (const sl_call *c, int n, const real *s, const real *w,
   for (int i = 0; i < n; i++) ds[i] = dw[i];
 }
 
-static const char *const names[] = { "one", "two", NULL };
-static const char *const no_names[] = { NULL };
-static const sl_row whole_row = { forward, backward };
-static const sl_row half_row = { forward, NULL };
-static const sl_input input[] = { { "z", { 1, 0 }, 0 }, { 0 } };
-static const sl_mix no_mix = { 0 };
+/* What only some cases use. */
+#define SOME static __attribute__ ((unused)) const
+SOME char *const names[] = { "one", "two", NULL };
+SOME char *const no_names[] = { NULL };
+SOME sl_row whole_row = { forward, backward };
+SOME sl_row half_row = { forward, NULL };
+SOME sl_input input[] = { { "z", { 1, 0 }, 0 }, { 0 } };
+SOME sl_mix no_mix = { 0 };
 
 /* The defaults: an option list that is right, no parameters. */
 #define WHOLE \
@@ -156,8 +158,8 @@ static const sl_mix no_mix = { 0 };
   { 0 }
 #endif
 
-static const sl_option list[] = { OPTIONS, { 0 } };
-static const sl_option other_list[] = { OTHER_OPTIONS, { 0 } };
+SOME sl_option list[] = { OPTIONS, { 0 } };
+SOME sl_option other_list[] = { OTHER_OPTIONS, { 0 } };
 static const sl_param params[] = { PARAMS, { 0 } };
 
 #ifdef CASE_option_endless
