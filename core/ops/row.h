@@ -13,16 +13,17 @@ typedef real sl_lanes
     __attribute__ ((vector_size (64), aligned (sizeof (real)), may_alias));
 typedef sl_bits sl_lane_bits __attribute__ ((vector_size (64)));
 
-/* The larger of a and b in each lane; b where one is NaN. */
-SL_VMATH sl_lanes sl_lanes_max (sl_lanes a, sl_lanes b) {
-  const sl_lane_bits mask = (sl_lane_bits)(a > b);
-  return (sl_lanes)(((sl_lane_bits)a & mask) | ((sl_lane_bits)b & ~mask));
+/* In each lane, m becomes x if that is larger; NaN in x is passed over. */
+SL_VMATH void sl_lanes_raise (sl_lanes *m, const real *x) {
+  const sl_lanes new = *(const sl_lanes *)x;
+  const sl_lane_bits mask = (sl_lane_bits)(new > *m);
+  *m = (sl_lanes)(((sl_lane_bits) new &mask) | ((sl_lane_bits)*m & ~mask));
 }
 
 /* Lanes added pairwise: k and k + half. */
-SL_VMATH real sl_lanes_sum (sl_lanes v) {
+SL_VMATH real sl_lanes_sum (const sl_lanes *v) {
   real lane[SL_LANES];
-  memcpy (lane, &v, sizeof lane);
+  memcpy (lane, v, sizeof lane);
   for (int half = SL_LANES / 2; half > 0; half /= 2)
     for (int k = 0; k < half; k++) lane[k] += lane[k + half];
   return lane[0];
@@ -33,11 +34,8 @@ static inline real sl_row_max (ptrdiff_t n, const real *x) {
   real most = -(real)__builtin_inf ();
   ptrdiff_t i = 0;
   if (n >= SL_LANES) {
-    sl_lanes m = *(const sl_lanes *)x;
-    for (int k = 0; k < SL_LANES; k++)
-      if (m[k] != m[k]) m[k] = most;
-    for (i = SL_LANES; i + SL_LANES <= n; i += SL_LANES)
-      m = sl_lanes_max (*(const sl_lanes *)(x + i), m);
+    sl_lanes m = (sl_lanes){ 0 } + most;
+    for (; i + SL_LANES <= n; i += SL_LANES) sl_lanes_raise (&m, x + i);
     for (int k = 0; k < SL_LANES; k++) most = m[k] > most ? m[k] : most;
   }
   for (; i < n; i++) most = x[i] > most ? x[i] : most;
@@ -50,7 +48,7 @@ static inline real sl_row_sum (ptrdiff_t n, const real *x) {
   real sum = 0;
   ptrdiff_t i = 0;
   for (; i + SL_LANES <= n; i += SL_LANES) total += *(const sl_lanes *)(x + i);
-  if (i > 0) sum = sl_lanes_sum (total);
+  if (i > 0) sum = sl_lanes_sum (&total);
   for (; i < n; i++) sum += x[i];
   return sum;
 }
@@ -62,7 +60,7 @@ static inline real sl_row_dot (ptrdiff_t n, const real *a, const real *b) {
   ptrdiff_t i = 0;
   for (; i + SL_LANES <= n; i += SL_LANES)
     total += *(const sl_lanes *)(a + i) * *(const sl_lanes *)(b + i);
-  if (i > 0) sum = sl_lanes_sum (total);
+  if (i > 0) sum = sl_lanes_sum (&total);
   for (; i < n; i++) sum += a[i] * b[i];
   return sum;
 }
