@@ -59,6 +59,34 @@ START_TEST (rows_at_their_edges) {
 }
 END_TEST
 
+/* Axes without elements: nothing is read, nothing is written. */
+START_TEST (empty_axes) {
+  static const sl_axis_attr last = { -1 };
+  static const char *const names[] = { "softmax", "log_softmax" };
+  eager_start ();
+  ALL_VARIANTS for (int k = 0; k < 2; k++) for (int turn = 0; turn < 2;
+                                                turn++) {
+    sl_tensor *x =
+        tensor (d, 2, (const ptrdiff_t[]){ 3 * turn, 3 - 3 * turn }, NULL);
+    sl_program *p = sl_program_begin (&context, &error);
+    sl_tensor *y = call (names[k], &last, 1, &x);
+    sl_tensor *loss = call ("sum", &(sl_reduce_attr){ 0 }, 1, &y);
+    double value;
+    sl_program_end (&context, p);
+    ck_assert_int_eq (y->dim[0], 3 * turn);
+    ck_assert_int_eq (y->dim[1], 3 - 3 * turn);
+    sl_tensor_to_doubles (loss, &value);
+    ck_assert_msg (value == 0, "%g", value);
+    gradient (p, loss, x, NULL);
+    sl_program_free (p);
+    sl_tensor_release (loss);
+    sl_tensor_release (y);
+    sl_tensor_release (x);
+  }
+  eager_end ();
+}
+END_TEST
+
 /* A long row against the definition in long double. */
 START_TEST (long_rows) {
   enum { N = 1003 };
@@ -422,7 +450,7 @@ START_TEST (refusals) {
 }
 END_TEST
 
-SUITE_MAIN ("layer edges", rows_at_their_edges, long_rows,
+SUITE_MAIN ("layer edges", rows_at_their_edges, empty_axes, long_rows,
             norm_of_a_shifted_row, activations_in_their_tails,
             activations_at_their_ends, targets_at_their_edges,
             errors_between_tensors, products_of_views, refusals)

@@ -1,8 +1,9 @@
 /* loss.c - cross_entropy, mse, max_abs_error. */
 #include "ops/map.h"
 #include "ops/ops.h"
-#include "ops/row.h"
 #include <math.h>
+#include <sinklab/reduce.h>
+#include <sinklab/vmath.h>
 
 /* cross_entropy. The last axis of the logits counts classes. A target equal to
 ** 'ignore' has loss 0, gradient 0 and is not counted; when all are ignored the mean

@@ -7,7 +7,6 @@
 ** Sums run in double; the mean is kept as two reals, so that f32 loses nothing on
 ** rows whose mean is large beside their spread. */
 #include "ops/ops.h"
-#include "ops/row.h"
 #include "ops/walk.h"
 #include <math.h>
 

@@ -4,8 +4,9 @@
 ** element is -inf holds no distribution: softmax gives zeros there and log_softmax
 ** -inf; neither ever makes NaN of it. NaN in a row gives a row of NaN. */
 #include "ops/ops.h"
-#include "ops/row.h"
 #include "ops/walk.h"
+#include <sinklab/reduce.h>
+#include <sinklab/vmath.h>
 
 static int axis_of (const sl_run *r) {
   const sl_axis_attr *attr = r->attr;
@@ -72,6 +73,7 @@ static void forward (const sl_run *r, void (*row) (ptrdiff_t n, const real *x,
   const sl_view y = sl_without (&r->out[0], axis);
   real *room = r->scratch;
   sl_walk w;
+  if (n == 0) return;
   for (sl_walk_start (&w, 2, (const sl_view *[]){ &x, &y }); w.left > 0;
        sl_walk_next (&w)) {
     real *to = sy == 1 ? w.at[1] : room + n;
@@ -89,7 +91,7 @@ static void backward (const sl_run *r,
   const ptrdiff_t sy = r->out[0].stride[axis], sx = r->din[0].stride[axis];
   real *room = r->scratch;
   sl_walk w;
-  if (!r->din[0].data || !r->dout[0].data) return;
+  if (n == 0 || !r->din[0].data || !r->dout[0].data) return;
   const sl_view y = sl_without (&r->out[0], axis);
   const sl_view dy = sl_without (&r->dout[0], axis);
   const sl_view dx = sl_without (&r->din[0], axis);

@@ -191,6 +191,14 @@ static inline void sl_cursor_add (sl_cursor *c, ptrdiff_t n, const real *x) {
   }
 }
 
+/* The n elements 'step' apart at x as a row: x itself, or a copy in 'room'. */
+static inline const real *sl_row_read (ptrdiff_t n, const real *x,
+                                       ptrdiff_t step, real *room) {
+  if (step == 1 || n == 1) return x;
+  for (ptrdiff_t i = 0; i < n; i++) room[i] = x[i * step];
+  return room;
+}
+
 /* The sum of n consecutive elements, in double, in eight fixed lanes. */
 static inline double sl_sum (ptrdiff_t n, const real *x) {
   double lane[8] = { 0 };

@@ -16,9 +16,9 @@ SL_REDUCE real sl_larger (real a, real b) {
 }
 
 /* The largest of n >= 1 elements; NaN may be passed over. */
-SL_REDUCE real sl_row_max (int n, const real *x) {
+SL_REDUCE real sl_row_max (ptrdiff_t n, const real *x) {
   real max = x[0];
-  int i = 0;
+  ptrdiff_t i = 0;
   if (n >= SL_MAX_PARTS) {
     real part[SL_MAX_PARTS];
     for (; i < SL_MAX_PARTS; i++) part[i] = x[i];
@@ -40,18 +40,18 @@ SL_REDUCE real sl_fold (real *part) {
   return part[0];
 }
 
-SL_REDUCE real sl_row_sum (int n, const real *x) {
+SL_REDUCE real sl_row_sum (ptrdiff_t n, const real *x) {
   real part[SL_PARTS] = { 0 }, rest = 0;
-  int i = 0;
+  ptrdiff_t i = 0;
   for (; i + SL_PARTS <= n; i += SL_PARTS)
     for (int l = 0; l < SL_PARTS; l++) part[l] += x[i + l];
   for (; i < n; i++) rest += x[i];
   return sl_fold (part) + rest;
 }
 
-SL_REDUCE real sl_row_dot (int n, const real *x, const real *y) {
+SL_REDUCE real sl_row_dot (ptrdiff_t n, const real *x, const real *y) {
   real part[SL_PARTS] = { 0 }, rest = 0;
-  int i = 0;
+  ptrdiff_t i = 0;
   for (; i + SL_PARTS <= n; i += SL_PARTS)
     for (int l = 0; l < SL_PARTS; l++) part[l] += x[i + l] * y[i + l];
   for (; i < n; i++) rest += x[i] * y[i];
