@@ -312,7 +312,8 @@ START_TEST (lines_are_where_they_belong) {
 }
 END_TEST
 
-/* A peak of one point among 200,000 is still drawn, and the file stays small. */
+/* A peak of one point among 200,000 is still drawn, and the file stays
+** small. */
 START_TEST (long_series_are_thinned) {
   size_t count = 200000, n;
   double *y = calloc (count, sizeof *y);

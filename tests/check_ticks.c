@@ -166,7 +166,8 @@ START_TEST (palettes) {
 }
 END_TEST
 
-/* Lightness falls along blues and rises along viridis: they read in grey too. */
+/* Lightness falls along blues and rises along viridis: they read in grey
+** too. */
 START_TEST (palettes_in_grey) {
   const char *names[] = { "blues", "viridis" };
   for (int p = 0; p < 2; p++) {

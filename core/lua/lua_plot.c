@@ -35,7 +35,7 @@ static int get (lua_State *L, int index, const char *key) {
   return lua_rawget (L, index);
 }
 
-/* ---- numbers: tensors, or tables of numbers; copies live on Lua's stack ---- */
+/* ---- numbers: tensors or tables, copied into userdata on the stack ---- */
 
 static double *scratch (lua_State *L, size_t count) {
   if (count > SIZE_MAX / 2 / sizeof (double))
@@ -105,8 +105,8 @@ static const double *matrix (lua_State *L, int index, const char *what,
   return data;
 }
 
-/* Field 'key' as a list of *n numbers (*n 0: any number of them, which is set), or
-** NULL for nil; pushes the field and the copy. */
+/* Field 'key' as a list of *n numbers (*n 0: any number of them, which is
+** set), or NULL for nil; pushes the field and the copy. */
 static const double *list (lua_State *L, int index, const char *what,
                            const char *key, size_t *n) {
   char name[160];
@@ -161,8 +161,8 @@ static int figure_close (lua_State *L) {
   return 0;
 }
 
-/* Both ends of a range: left free, given, or ("data", or one of two missing) from
-** the data. */
+/* Both ends of a range: left free, given, or ("data", or one of two missing)
+** from the data. */
 static void take_range (lua_State *L, int index, const char *what,
                         const char *low, const char *high, double *min,
                         double *max) {
@@ -282,9 +282,9 @@ static void add_panel (lua_State *L, sl_figure *f, int index,
   fail (L, "%s.kind is '%s': heat and lines are allowed", what, kind);
 }
 
-/* figure { what =, title =, caption =, rows =, columns =, shared_bar =, dpi =,
-** panels = { { kind = "heat" | "lines", ... }, ... } } -> figure. Raises on wrong
-** use; 'what' names the caller in sentences. */
+/* figure { what =, title =, caption =, rows =, columns =, shared_bar =,
+** dpi =, panels = { { kind = "heat" | "lines", ... }, ... } } -> figure.
+** Raises on wrong use; 'what' names the caller in sentences. */
 static int figure_new (lua_State *L) {
   static const char *const keys[] = { "what", "title",   "caption",
                                       "rows", "columns", "shared_bar",
@@ -366,9 +366,9 @@ static int push_text (lua_State *L, const sl_figure *f, sl_text_style style) {
   return 1;
 }
 
-/* figure:text ([columns]) -> the figure as lines for standard output: coloured on a
-** terminal, plain characters elsewhere. columns: 20 to 1000, default the
-** terminal's. */
+/* figure:text ([columns]) -> the figure as lines for standard output:
+** coloured on a terminal, plain characters elsewhere. columns: 20 to 1000,
+** default the terminal's. */
 static int figure_text (lua_State *L) {
   sl_figure *f = check_figure (L, 1);
   sl_text_style style = sl_text_style_for (STDOUT_FILENO);

@@ -1,7 +1,7 @@
 /* cairo.c - figures as PNG, SVG and PDF files by way of Cairo.
 **
-** The same figure gives the same bytes: what Cairo takes from the clock or counts
-** from the start of the process is replaced. */
+** The same figure gives the same bytes: what Cairo takes from the clock or
+** counts from the start of the process is replaced. */
 #include "base/file.h"
 #include "base/memory.h"
 #include "plot/layout.h"
@@ -65,8 +65,8 @@ static void big_endian (unsigned char *to, unsigned x) {
   for (int i = 0; i < 4; i++) to[i] = (unsigned char)(x >> (24 - 8 * i) & 255);
 }
 
-/* Cairo leaves the resolution out: a pHYs chunk goes behind the header, which is
-** always 33 bytes long. */
+/* Cairo leaves the resolution out: a pHYs chunk goes behind the header,
+** which is always 33 bytes long. */
 static int png_bytes (const sl_layout *l, const sl_render *r, sl_bytes *out,
                       sl_error *e) {
   double scale = r->dpi / 72.0;
@@ -97,8 +97,8 @@ static int digit (char c) {
   return c >= '0' && c <= '9';
 }
 
-/* Length of a name such as "surface12" at text, its digits counted in *digits; 0 if
-** there is none. */
+/* Length of a name such as "surface12" at text, its digits counted in
+** *digits; 0 if there is none. */
 static size_t counted_name (const char *text, size_t n, size_t *digits) {
   static const char *const names[] = { "surface", "image",  "source", "mask",
                                        "pattern", "linear", "filter", "clip" };
@@ -112,8 +112,8 @@ static size_t counted_name (const char *text, size_t n, size_t *digits) {
   return 0;
 }
 
-/* Cairo numbers the surfaces of the whole process: number them anew, in the order
-** of their first appearance. Names stand behind a quote or '#'. */
+/* Cairo numbers the surfaces of the whole process: number them anew, in the
+** order of their first appearance. Names stand behind a quote or '#'. */
 static void renumber (const sl_bytes *in, sl_bytes *out) {
   struct {
     const char *name;

@@ -146,8 +146,8 @@ static int keep (sl_figure *f, sl_panel *p, int status) {
   return status;
 }
 
-/* One range for all heat maps of a figure with a shared bar, the new one (number
-** f->n) included. */
+/* One range for all heat maps of a figure with a shared bar, the new one
+** (number f->n) included. */
 static int share (sl_figure *f, sl_error *e) {
   const sl_heat_data *first = &f->panel[0].heat, *last = &f->panel[f->n].heat;
   double lo = INFINITY, hi = -INFINITY;

@@ -1,10 +1,11 @@
 /* figure.h - figures as data: panels in a grid, saved as PNG, SVG or PDF, or
 ** printed as text.
 **
-** A figure is made, given its panels one by one (left to right, then down), and
-** then rendered as often as wanted. Everything given is copied. One figure gives
-** the same bytes every time. All text is UTF-8; '\n' breaks a line of a title or
-** caption, and longer lines are wrapped to the figure's width. */
+** A figure is made, given its panels one by one (left to right, then down),
+** and then rendered as often as wanted. Everything given is copied. One
+** figure gives the same bytes every time. All text is UTF-8; '\n' breaks a
+** line of a title or caption, and longer lines are wrapped to the figure's
+** width. */
 #ifndef SL_FIGURE_H
 #define SL_FIGURE_H
 #include "base/error.h"
@@ -62,20 +63,21 @@ typedef struct sl_lines {
                                  ** NaN: that end so */
 } sl_lines;
 
-/* A figure without panels, or NULL. Fails on a grid larger than SL_MAX_PANELS, a
-** dpi out of range and text that is not UTF-8. */
+/* A figure without panels, or NULL. Fails on a grid larger than
+** SL_MAX_PANELS, a dpi out of range and text that is not UTF-8. */
 sl_figure *sl_figure_new (const sl_figure_spec *spec, sl_error *e);
 void sl_figure_free (sl_figure *f); /* NULL is allowed */
 
-/* Add the next panel. Fails, and leaves the figure as it was, on an empty matrix
-** or series, an unknown palette, a range that is empty or not finite, or when
-** every place of the grid is taken. */
+/* Add the next panel. Fails, and leaves the figure as it was, on an empty
+** matrix or series, an unknown palette, a range that is empty or not finite,
+** or when every place of the grid is taken. */
 int sl_figure_heat (sl_figure *f, const sl_heat *heat, sl_error *e);
 int sl_figure_lines (sl_figure *f, const sl_lines *lines, sl_error *e);
 
-/* Write the figure to 'path', whole or not at all, in the format of the path's
-** extension: .png, .svg or .pdf. Fails on any other extension, a figure without
-** panels, a page larger than 32767 pixels, or when the file cannot be written. */
+/* Write the figure to 'path', whole or not at all, in the format of the
+** path's extension: .png, .svg or .pdf. Fails on any other extension, a
+** figure without panels, a page larger than 32767 pixels, or when the file
+** cannot be written. */
 int sl_figure_save (const sl_figure *f, const char *path, sl_error *e);
 
 /* 0 if the path's extension names a format, -1 and a sentence otherwise. */
@@ -104,7 +106,8 @@ typedef struct sl_text_style {
 ** say. Columns from the terminal, then COLUMNS, then 80. */
 sl_text_style sl_text_style_for (int fd);
 
-/* The figure as lines of text, each ended by '\n' (free with sl_free): heat maps
-** as coloured cells or characters, lines as sparklines. NULL on failure. */
+/* The figure as lines of text, each ended by '\n' (free with sl_free): heat
+** maps as coloured cells or characters, lines as sparklines. NULL on
+** failure. */
 char *sl_figure_text (const sl_figure *f, sl_text_style style, sl_error *e);
 #endif

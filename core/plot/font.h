@@ -25,7 +25,8 @@ typedef struct sl_font {
 int sl_font_open (sl_font *f, sl_error *e);
 void sl_font_close (sl_font *f);
 
-/* Width in points of the first n bytes of text: the larger of advance and ink. */
+/* Width in points of the first n bytes of text: the larger of advance and
+** ink. */
 double sl_font_width (sl_font *f, sl_role role, const char *text, size_t n);
 
 /* Choose the role's face and colour. */

@@ -14,7 +14,8 @@ static int is_masked (const sl_heat_data *h, size_t r, size_t c, size_t row,
   return h->mask_upper && col * c > last - 1;
 }
 
-/* Largest of each block of the visible cells; their range; whether any is NaN. */
+/* Largest of each block of the visible cells; their range; whether any is
+** NaN. */
 static void pool (sl_heat_data *h, const double *data) {
   size_t br = h->block_rows, bc = h->block_cols;
   h->lo = INFINITY, h->hi = -INFINITY;
@@ -120,8 +121,8 @@ sl_rgb sl_heat_colour (const sl_heat_data *h, double value, int masked) {
   return sl_palette_at (h->palette, sl_range_fraction (&h->range, value));
 }
 
-/* A pixel count per stored value, so that the larger side comes near 'side'; the
-** cells of very long maps are stretched the short way. */
+/* A pixel count per stored value, so that the larger side comes near 'side';
+** the cells of very long maps are stretched the short way. */
 static void size (const sl_panel *p, double side, double *w, double *h) {
   const sl_heat_data *d = &p->heat;
   size_t most = d->n_rows > d->n_cols ? d->n_rows : d->n_cols;
@@ -182,7 +183,8 @@ static void draw_cells (const sl_heat_data *h, cairo_t *cr,
     }
 }
 
-/* One pixel per value, or 'up' x 'up' of them for viewers that smooth images. */
+/* One pixel per value, or 'up' x 'up' of them for viewers that smooth
+** images. */
 static cairo_surface_t *image (const sl_heat_data *h, size_t coarse_rows,
                                size_t coarse_cols, size_t up) {
   size_t rows = divide_up (h->n_rows, coarse_rows);

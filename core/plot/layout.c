@@ -23,8 +23,8 @@ enum {
 
 typedef struct need {
   double w, h, left, right, top, bottom; /* the plot and its margins */
-  /* Distances from the plot: up to its title, down to the x label, left to the y
-  ** label, right to the bar or legend. */
+  /* Distances from the plot: up to its title, down to the x label, left to
+  ** the y label, right to the bar or legend. */
   double over, under, before, after;
 } need;
 
@@ -54,8 +54,9 @@ static double snap (const work *w, double x) {
 
 /* ---- text: wrapping, measuring, placing ---- */
 
-/* The line that text begins with, in *n bytes and *wide points: as many words as
-** fit in 'width', at least one. Returns where the next line begins, or NULL. */
+/* The line that text begins with, in *n bytes and *wide points: as many
+** words as fit in 'width', at least one. Returns where the next line begins,
+** or NULL. */
 static const char *next_line (work *w, sl_role role, const char *text,
                               double width, size_t *n, double *wide) {
   *n = 0, *wide = 0;

@@ -1,8 +1,8 @@
 /* layout.h - where everything of a figure goes, from measured text.
 **
-** The layout is the same for PNG, SVG and PDF. Every piece of text that is drawn
-** is a label in the list below, in a box of its own: boxes lie inside the page and
-** do not overlap (a test looks at them). */
+** The layout is the same for PNG, SVG and PDF. Every piece of text that is
+** drawn is a label in the list below, in a box of its own: boxes lie inside
+** the page and do not overlap (a test looks at them). */
 #ifndef SL_LAYOUT_H
 #define SL_LAYOUT_H
 #include "plot/font.h"

@@ -146,17 +146,18 @@ static double along (const sl_panel *p, sl_axis axis, double at) {
                       : 1 - sl_range_fraction (&p->lines.y, at);
 }
 
-/* On the page, or at most 1000 plots beside it: no format has room for 1e300. */
+/* On the page, or at most 1000 plots beside it: no format has room for
+** 1e300. */
 static double page (const sl_panel *p, sl_axis axis, const sl_box *b,
                     double v) {
   double f = fmax (-1e3, fmin (1e3, along (p, axis, v)));
   return axis == SL_X ? b->x + f * b->w : b->y + f * b->h;
 }
 
-/* A walk over points of a series, first to last or back. When x ascends and there
-** are more points than can be told apart, those of a column half a point wide are
-** reduced: to first, lowest, highest and last, or to the one extreme that the edge
-** of a band shows. */
+/* A walk over points of a series, first to last or back. When x ascends and
+** there are more points than can be told apart, those of a column half a
+** point wide are reduced: to first, lowest, highest and last, or to the one
+** extreme that the edge of a band shows. */
 typedef struct walk {
   const sl_panel *panel;
   const sl_series_data *series;
@@ -183,8 +184,8 @@ static double column_of (const walk *w, size_t i) {
   return floor (along (w->panel, SL_X, w->series->x[i]) * w->columns);
 }
 
-/* The points of step *k and those that share its column, reduced to up to four, in
-** walking order; *k moves behind them. */
+/* The points of step *k and those that share its column, reduced to up to
+** four, in walking order; *k moves behind them. */
 static int next_points (const walk *w, size_t *k, size_t kept[4]) {
   size_t first = *k, end = first + 1, low = first, high = first, swap;
   double column = column_of (w, point (w, first));

@@ -25,8 +25,8 @@ sl_rgb sl_palette_at (const sl_palette *p, double t);
 ** query. In no palette above. */
 extern const sl_rgb SL_NO_VALUE, SL_MASKED;
 
-/* Colour of line i >= 0: Okabe and Ito's colours for every kind of colour vision,
-** again from the first after eight. */
+/* Colour of line i >= 0: Okabe and Ito's colours for every kind of colour
+** vision, again from the first after eight. */
 enum { SL_LINE_COLOURS = 8 };
 sl_rgb sl_line_colour (int i);
 

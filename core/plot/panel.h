@@ -54,9 +54,9 @@ typedef struct sl_panel {
 
 typedef enum sl_axis { SL_X, SL_Y } sl_axis;
 
-/* How a panel is being drawn. 'coarse' joins that many stored values of a heat map
-** into one more, each way (files of noise stay small); 'cells' draws heat maps as
-** filled paths instead of images. */
+/* How a panel is being drawn. 'coarse' joins that many stored values of a
+** heat map into one more, each way (files of noise stay small); 'cells'
+** draws heat maps as filled paths instead of images. */
 typedef struct sl_render {
   int dpi, vector, coarse, cells;
 } sl_render;
@@ -96,10 +96,10 @@ char *sl_text_copy (const char *text, const char *def, const char *what,
 int sl_heat_fill (sl_panel *p, const sl_heat *heat, size_t limit, sl_error *e);
 int sl_lines_fill (sl_panel *p, const sl_lines *lines, sl_error *e);
 
-/* Heat maps. range: the one for data lo..hi (lo > hi: none), by what was asked. show:
-** in this range. at: the value shown at a row and column when
-** 'coarse' stored values are joined, NaN for none; *masked tells the keys after the
-** query. colour: of that value. */
+/* Heat maps. range: the one for data lo..hi (lo > hi: none), by what was
+** asked. show: in this range. at: the value shown at a row and column when
+** 'coarse' stored values are joined, NaN for none; *masked tells the keys
+** after the query. colour: of that value. */
 int sl_heat_range (const sl_heat_data *h, double lo, double hi, sl_range *range,
                    sl_error *e);
 void sl_heat_show (sl_heat_data *h, sl_range range);
@@ -118,6 +118,7 @@ void sl_heat_text (const sl_panel *p, const sl_text_style *style, int columns,
 void sl_lines_text (const sl_panel *p, const sl_text_style *style, int columns,
                     sl_bytes *out);
 
-/* What a reader must be told about how the figure shows its data, as sentences. */
+/* What a reader must be told about how the figure shows its data, as
+** sentences. */
 void sl_figure_notes (const sl_figure *f, int coarse, sl_bytes *out);
 #endif

@@ -44,7 +44,8 @@ static int continues (char c) {
   return ((unsigned char)c & 0xc0) == 0x80;
 }
 
-/* Columns that n bytes take: characters, without the terminal's colour codes. */
+/* Columns that n bytes take: characters, without the terminal's colour
+** codes. */
 static int display_width (const char *text, size_t n) {
   int width = 0;
   for (size_t i = 0; i < n; i++) {
@@ -245,8 +246,8 @@ void sl_heat_text (const sl_panel *p, const sl_text_style *style, int columns,
 
 /* ---- lines ---- */
 
-/* Up to 'width' values of the series, equal steps of the x axis, the last point of
-** each step; steps without a point repeat the one before. */
+/* Up to 'width' values of the series, equal steps of the x axis, the last
+** point of each step; steps without a point repeat the one before. */
 static void put_spark (const sl_lines_data *d, const sl_series_data *s,
                        int width, const sl_text_style *style, sl_bytes *out) {
   static const char *const block[] = { "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };

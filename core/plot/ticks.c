@@ -1,4 +1,5 @@
-/* ticks.c - ranges of axes and colours, where their ticks go, how numbers read. */
+/* ticks.c - ranges of axes and colours, where their ticks go, how numbers
+** read. */
 #include "plot/ticks.h"
 #include <math.h>
 #include <stdio.h>

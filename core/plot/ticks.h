@@ -10,10 +10,11 @@ typedef struct sl_range {
   int log;
 } sl_range;
 
-/* Make r a usable range: what the user gave (see sl_heat.min), completed by the
-** data's smallest and largest value lo and hi (lo > hi: there are none). A range
-** of a single value is widened around it. Fails, naming 'what', on min > max, on
-** bounds that are infinite and on a logarithmic range that is not positive. */
+/* Make r a usable range: what the user gave (see sl_heat.min), completed by
+** the data's smallest and largest value lo and hi (lo > hi: there are none).
+** A range of a single value is widened around it. Fails, naming 'what', on
+** min > max, on bounds that are infinite and on a logarithmic range that is
+** not positive. */
 int sl_range_settle (sl_range *r, double lo, double hi, const char *what,
                      sl_error *e);
 
@@ -31,8 +32,8 @@ typedef struct sl_ticks {
 ** powers of ten on a log range). */
 void sl_ticks_range (const sl_range *r, int most, sl_ticks *t);
 
-/* At most 'most' >= 2 of the positions 1..n: all, or every other one, or 1 and the
-** multiples of 5, 10, 20 ... */
+/* At most 'most' >= 2 of the positions 1..n: all, or every other one, or 1
+** and the multiples of 5, 10, 20 ... */
 void sl_ticks_positions (size_t n, int most, sl_ticks *t);
 
 /* x in at most 'digits' significant digits, the shortest way. */

@@ -25,6 +25,7 @@ image read_png (const sl_figure *f);
 /* A title that must be wrapped, with a word that cannot be. */
 extern const char long_text[];
 
-/* Text lies inside the page, apart from all other text, plots, bars and legends. */
+/* Text lies inside the page, apart from all other text, plots, bars and
+** legends. */
 void check_layout (const sl_figure *f, const char *what);
 #endif
