@@ -1,5 +1,5 @@
-/* check_layer_edges.c - layer operations where rounding, infinities, NaN, odd views
-** and wrong shapes decide; every variant, both precisions. */
+/* check_layer_edges.c - layer operations where rounding, infinities, NaN, odd
+** views and wrong shapes decide; every variant, both precisions. */
 #include "ops/ops.h"
 #include "support/eager.h"
 #include "support/suite.h"
@@ -128,7 +128,7 @@ START_TEST (norm_of_a_shifted_row) {
 }
 END_TEST
 
-/* gelu and silu over all their range: the tails keep their relative precision. */
+/* gelu and silu over all their range: the tails keep their precision. */
 START_TEST (activations_in_their_tails) {
   enum { N = 2001 };
   eager_start ();

@@ -1,4 +1,4 @@
-/* check_vmath.c - the vector functions in every variant (numeric/vmath_body.c). */
+/* check_vmath.c - the vector functions in every variant (vmath_body.c). */
 #include "support/suite.h"
 #include "support/variants.h"
 

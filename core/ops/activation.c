@@ -16,7 +16,7 @@ enum { G, X }; /* operands: gradient of the result (backward only), input */
 SL_VMATH real normal (real x, real *density) {
   const real size = sl_abs (x);
   const real a = sl_choose (size > 40, 40, size); /* NaN passes */
-  /* a^2 / 2 = square + rest: the square of the upper half of a's bits is exact */
+  /* a^2 / 2 = square + rest; the square of a's upper bits is exact */
   const real upper = sl_from_bits (
       sl_to_bits (a) & ~(((sl_bits)1 << (SL_MANTISSA / 2 + 1)) - 1));
   const real half = (real)0.5 * upper * upper;

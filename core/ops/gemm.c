@@ -2,8 +2,8 @@
 **
 ** A tile of ROWS x 2 vectors of C stays in registers while k runs; a step of k
 ** loads two vectors of B and broadcasts one number of A per row. Around it,
-** blocks of B and A are packed when they are read often enough, or when they lie
-** so that the tile cannot read them (Goto and van de Geijn, 2008). */
+** blocks of B and A are packed when they are read often enough, or when they
+** lie so that the tile cannot read them (Goto and van de Geijn, 2008). */
 #include "ops/gemm.h"
 
 #if defined __AVX512F__
@@ -80,8 +80,9 @@ INLINE void tile (int rows, int vectors, ptrdiff_t k, const real *a,
   }
 }
 
-/* A column of tiles: m rows of C, 'vectors' wide. A lies anywhere, or is packed in
-** panels [k][ROWS]; 'packed' and 'vectors' are constants where this is called. */
+/* A column of tiles: m rows of C, 'vectors' wide. A lies anywhere, or is packed
+** in panels [k][ROWS]; 'packed' and 'vectors' are constants where this is
+** called. */
 INLINE void strip (int packed, int vectors, ptrdiff_t m, ptrdiff_t k,
                    const real *a, ptrdiff_t a_row, ptrdiff_t a_col,
                    const real *b, ptrdiff_t b_row, real beta, real *c,
@@ -186,7 +187,7 @@ INLINE void pack (int width, ptrdiff_t lanes, ptrdiff_t k, real scale,
     for (ptrdiff_t p = 0; p < k; p++) out[p * width + lane] = 0;
 }
 
-/* Out of line: a product that packs nothing should not pay for their registers. */
+/* Out of line: who packs nothing should not pay for their registers. */
 static __attribute__ ((noinline)) void pack_b (ptrdiff_t columns, ptrdiff_t k,
                                                const real *b, ptrdiff_t b_row,
                                                ptrdiff_t b_col, real *out) {
@@ -230,8 +231,8 @@ static void edge (strip_function function, ptrdiff_t m, ptrdiff_t columns,
   }
 }
 
-/* A product that needs no blocks: panel by panel of B, each packed only if it has
-** to be. */
+/* A product that needs no blocks: panel by panel of B, each packed only if it
+** has to be. */
 static void small (ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, const real *a,
                    ptrdiff_t a_row, ptrdiff_t a_col, const real *b,
                    ptrdiff_t b_row, ptrdiff_t b_col, real beta, real *c,

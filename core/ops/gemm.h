@@ -2,13 +2,13 @@
 **
 ** A (m x k) has any two strides, so a transposed or repeated A costs nothing. B
 ** (k x n) is read fastest with b_col 1; any other strides are packed first. The
-** rows of C (m x n) are contiguous, c_row elements apart. Strides are in elements
-** and may be 0 or negative for A and B. C overlaps nothing else.
+** rows of C (m x n) are contiguous, c_row elements apart. Strides are in
+** elements and may be 0 or negative for A and B. C overlaps nothing else.
 **
-** The sum of an element starts at beta C and takes its k products in order, each
-** (alpha a) b: its bits do not depend on the sizes, the blocking or the threads
-** around it. beta 0 does not read C. NaN and infinity propagate (0 * NaN is NaN).
-** Any thread; nothing is allocated.
+** The sum of an element starts at beta C and takes its k products in order,
+** each (alpha a) b: its bits do not depend on the sizes, the blocking or the
+** threads around it. beta 0 does not read C. NaN and infinity
+** propagate (0 * NaN is NaN). Any thread; nothing is allocated.
 **
 ** Numeric code: include it from files that are compiled per precision. */
 #ifndef SL_GEMM_H

@@ -1,4 +1,4 @@
-/* layer_list.c - the layers operations of this precision and instruction set. */
+/* layer_list.c - the layer operations of this precision and instruction set. */
 #include "ops/op.h"
 #include <sinklab/plugin.h>
 

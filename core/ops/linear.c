@@ -1,4 +1,4 @@
-/* linear.c - y = x w^T + bias over the last axis of x: (..., in) -> (..., out). */
+/* linear.c - y = x w^T + bias: (..., in) -> (..., out). */
 #include "ops/map.h"
 #include "ops/ops.h"
 #include "ops/product.h"

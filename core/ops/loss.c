@@ -6,9 +6,10 @@
 #include <sinklab/vmath.h>
 
 /* cross_entropy. The last axis of the logits counts classes. A target equal to
-** 'ignore' has loss 0, gradient 0 and is not counted; when all are ignored the mean
-** is 0. A target that is neither ignored nor one of 0..classes-1 makes its loss, the
-** mean and its row of the gradient NaN: a wrong label must not pass for a right one. */
+** 'ignore' has loss 0, gradient 0 and is not counted; when all are ignored the
+** mean is 0. A target that is neither ignored nor one of 0..classes-1 makes its
+** loss, the mean and its row of the gradient NaN: a wrong label must not pass
+** for a right one. */
 
 /* What forward leaves for backward, per row: p = exp (z - shift) factor. */
 typedef struct partition {
@@ -120,8 +121,8 @@ const sl_op
                                  .forward = cross_entropy_forward,
                                  .backward = cross_entropy_backward };
 
-/* mse and max_abs_error: two tensors of one shape. Shapes do not broadcast here: a
-** loss between (n) and (n, 1) is nearly always a mistake. */
+/* mse and max_abs_error: two tensors of one shape. Shapes do not broadcast
+** here: a loss between (n) and (n, 1) is nearly always a mistake. */
 static int error_infer (sl_infer *q, sl_error *e) {
   const sl_view *a = &q->in[0], *b = &q->in[1];
   char sa[96], sb[96];

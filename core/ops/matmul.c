@@ -71,7 +71,7 @@ static void forward (const sl_run *r) {
   }
 }
 
-/* c = a b: da += dc b^T, db += a^T dc; a batch that was repeated takes the sum. */
+/* c = a b: da += dc b^T, db += a^T dc; a repeated batch takes the sum. */
 static void backward (const sl_run *r) {
   const sl_view *a = &r->in[0], *b = &r->in[1], *dc = &r->dout[0];
   const ptrdiff_t m = dc->dim[dc->ndim - 2], n = dc->dim[dc->ndim - 1];

@@ -4,8 +4,8 @@
 **               (divided by n; Ba et al. 2016)
 **   rms_norm    y = x / sqrt (mean (x^2) + eps) * gamma (Zhang, Sennrich 2019)
 **
-** Sums run in double; the mean is kept as two reals, so that f32 loses nothing on
-** rows whose mean is large beside their spread. */
+** Sums run in double; the mean is kept as two reals, so that f32 loses nothing
+** on rows whose mean is large beside their spread. */
 #include "ops/ops.h"
 #include "ops/walk.h"
 #include <math.h>

@@ -1,8 +1,9 @@
 /* softmax.c - softmax and log_softmax along an axis.
 **
-** The largest score is subtracted first, so nothing overflows. A row of which every
-** element is -inf holds no distribution: softmax gives zeros there and log_softmax
-** -inf; neither ever makes NaN of it. NaN in a row gives a row of NaN. */
+** The largest score is subtracted first, so nothing overflows. A row of which
+** every element is -inf holds no distribution: softmax gives zeros there and
+** log_softmax -inf; neither ever makes NaN of it. NaN in a row gives a row of
+** NaN. */
 #include "ops/ops.h"
 #include "ops/walk.h"
 #include <sinklab/reduce.h>
@@ -63,7 +64,7 @@ static void log_softmax_row_back (ptrdiff_t n, const real *y, const real *dy,
   for (ptrdiff_t i = 0; i < n; i++) dx[i] += dy[i] - sl_expv (y[i]) * sum;
 }
 
-/* Every row along the axis, through scratch where it does not lie in one piece. */
+/* Every row along the axis, through scratch where it is not in one piece. */
 static void forward (const sl_run *r, void (*row) (ptrdiff_t n, const real *x,
                                                    real *restrict y)) {
   const int axis = axis_of (r);

@@ -5,8 +5,8 @@
 **     for (int j = 0; j < n; j++) w[j] = sl_expv (s[j] - max);
 **
 ** becomes vector code with gcc and clang at -O3 (except f64 with gcc for plain
-** x86-64, which has no 64-bit comparison). Never compile with -ffast-math: it removes the
-** rounding trick and the special values below.
+** x86-64, which has no 64-bit comparison). Never compile with -ffast-math: it
+** removes the rounding trick and the special values below.
 **
 ** Largest error, in units in the last place of the result, over the whole range
 ** (tests/check_vmath.c measures it against long double):
@@ -14,7 +14,7 @@
 **                 f32     f64     special values
 **   sl_expv       1.0     1.0     exp (-inf) 0, overflow inf, underflow through
 **                                 the denormals to 0
-**   sl_logv       1.0     1.0     log (0) -inf, log (below 0) NaN, log (inf) inf
+**   sl_logv       1.0     1.0     log (0) -inf, log (below 0) NaN
 **   sl_tanhv      2.6     2.6     tanh (-0) -0, tanh (+-inf) +-1
 **   sl_sigmoidv   2.6     2.6     sigmoid (-inf) 0, sigmoid (inf) 1
 **
@@ -24,7 +24,7 @@
 #include <sinklab/plugin.h>
 #include <string.h>
 
-/* Inlined without regard to size: a loop with a call in it is not vectorised. */
+/* Inlined whatever the size: a loop with a call in it is not vectorised. */
 #define SL_VMATH static inline __attribute__ ((always_inline, unused))
 
 /* How a real is laid out: mantissa bits, exponent bias, and the number whose
@@ -59,7 +59,7 @@ SL_VMATH real sl_from_bits (sl_bits b) {
   return x;
 }
 
-/* condition ? a : b, in bits: the compiler cannot turn it back into a branch. */
+/* condition ? a : b, in bits: the compiler cannot make a branch of it. */
 SL_VMATH real sl_choose (int condition, real a, real b) {
   const sl_bits mask = 0 - (sl_bits)condition;
   return sl_from_bits ((sl_to_bits (a) & mask) | (sl_to_bits (b) & ~mask));

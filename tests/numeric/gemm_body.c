@@ -150,8 +150,8 @@ static void large (void) {
   }
 }
 
-/* The bits of an element do not depend on what is computed around it: all at once,
-** row by row and column by column, and by the form without scratch. */
+/* The bits of an element do not depend on what is computed around it: all at
+** once, row by row and column by column, and by the form without scratch. */
 static void same_bits (void) {
   enum { M = 103, N = 75, K = 530 };
   for (int turned = 0; turned < 4; turned++) {

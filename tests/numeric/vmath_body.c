@@ -44,8 +44,8 @@ static const struct function {
   { "sigmoid", sigmoid_loop, sigmoid_one, sigmoid, 2.6, -50, 50 },
 };
 
-/* |got - want| in units of the last place of want (of the smallest denormal below
-** the normal numbers). */
+/* |got - want| in units of the last place of want (of the smallest denormal
+** below the normal numbers). */
 static double distance (real got, long double want) {
   int exponent;
   if (isinf (got) && fabsl (want) > SL_MAX_REAL)

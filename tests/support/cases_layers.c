@@ -7,7 +7,8 @@
 #define WHOLE(high, ...) { OP_WHOLE, 0, high, __VA_ARGS__ }
 #define DIM(...)        { __VA_ARGS__ }
 #define CASE(name, note_, attribute, n, ...) \
-  { .op = name, .note = note_, .attr = attribute, .n_in = n, .in = { __VA_ARGS__ } }
+  { .op = name, .note = note_, .attr = attribute, .n_in = n, \
+    .in = { __VA_ARGS__ } }
 
 static const sl_axis_attr end = { -1 }, start = { 0 }, middle = { 1 };
 static const sl_norm_attr eps = { 1e-5 }, wide = { 0.5 };
@@ -72,7 +73,8 @@ static const op_case cases[] = {
   CASE ("cross_entropy", "one row", &no_ignore, 2,
         VECTOR (5), WHOLE (4, 0, DIM (0))),
   CASE ("mse", "one shape", NULL, 2, CUBE (2, 3, 4), CUBE (2, 3, 4)),
-  CASE ("mse", "longer than a block", NULL, 2, MATRIX (2, 130), MATRIX (2, 130)),
+  CASE ("mse", "longer than a block", NULL, 2,
+        MATRIX (2, 130), MATRIX (2, 130)),
   CASE ("mse", "scalars", NULL, 2, IN (0, DIM (0)), IN (0, DIM (0))),
   { 0 },
 };

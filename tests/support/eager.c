@@ -1,4 +1,4 @@
-/* eager.c - operations run at once on values given in double, in any variant. */
+/* eager.c - operations run at once on values given in double. */
 #include "support/eager.h"
 #include <check.h>
 #include <math.h>

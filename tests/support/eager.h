@@ -1,4 +1,4 @@
-/* eager.h - operations run at once on values given in double, in any variant. */
+/* eager.h - operations run at once on values given in double. */
 #ifndef EAGER_H
 #define EAGER_H
 #include "program/program.h"
@@ -20,7 +20,8 @@ void eager_end (void);
 #define OK(condition) \
   ck_assert_msg (condition, "%s:%d: %s", __FILE__, __LINE__, error.text)
 
-/* A new tensor with these values; a call with one output. The caller releases. */
+/* A new tensor with these values; a call with one output. Both are the
+** caller's. */
 sl_tensor *tensor (sl_dtype dtype, int ndim, const ptrdiff_t *dim,
                    const double *x);
 sl_tensor *call (const char *op, const void *attr, int n, sl_tensor *const *in);

@@ -1,5 +1,5 @@
-/* variants.h - a test whose body is compiled for every precision and instruction
-** set, as numeric code is.
+/* variants.h - a test whose body is compiled for every precision and
+** instruction set, as numeric code is.
 **
 ** tests/numeric/<name>.c, written in 'real', ends with
 **     VARIANT_TEST (name) = { run };
@@ -29,6 +29,6 @@ typedef struct variant_test {
     for (int wide = 0; wide < 2; wide++) SL_PICK (name, wide)->run (); \
   }
 
-/* Make 'isa' the instruction set in use; 0 if this machine or build lacks it. */
+/* Make 'isa' the instruction set in use; 0 if it cannot run here. */
 int variant_use (sl_isa isa);
 #endif
