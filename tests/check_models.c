@@ -1,5 +1,5 @@
-/* check_models.c - the paper's models against golden forwards, gradients and a hundred
-** steps of Adam, in both precisions, however the batch is cut. */
+/* check_models.c - the paper's models against golden forwards, gradients and a
+** hundred steps of Adam, in both precisions, however the batch is cut. */
 #include "attention/attention.h"
 #include "base/isa.h"
 #include "base/memory.h"
@@ -82,7 +82,7 @@ static sl_tensor *call2 (bench *b, const char *op, sl_tensor *a, sl_tensor *c) {
 
 static void file_of (const bench *b, char *file, const char *prefix, int layer,
                      int matrix) {
-  char number[8] = "";
+  char number[16] = "";
   if (models[b->model].layers > 1)
     snprintf (number, sizeof number, "l%d_", layer + 1);
   snprintf (file, 128, "%s/%s%s%s.npy", b->dir, prefix, number,

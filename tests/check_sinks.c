@@ -1,8 +1,8 @@
 /* check_sinks.c - sinks of a program of two attention layers on one input.
 **
-** Queries, keys and values of layer 1 are the input itself, those of layer 2 the
-** output of layer 1: no other operation is needed, and the weights of layer 1 are
-** easily computed again. */
+** Queries, keys and values of layer 1 are the input itself, those of layer 2
+** the output of layer 1: no other operation is needed, and the weights of
+** layer 1 are easily computed again. */
 #include "attention/attention.h"
 #include "base/interrupt.h"
 #include "base/isa.h"
@@ -267,7 +267,8 @@ static int same_bits (const sl_sinks *a, const sl_sinks *b) {
          memcmp (a->std, b->std, map * sizeof *a->std) == 0;
 }
 
-/* Threads, blocks of rows, and weights that are computed again: the same bits. */
+/* Threads, blocks of rows, and weights that are computed again: the same
+** bits. */
 START_TEST (bits_stay) {
   const setting base = {
     .dtype = SL_F32, .shard = 1, .threads = 1, .t = T, .lengths = 1
@@ -329,7 +330,8 @@ START_TEST (cut_and_padding) {
 }
 END_TEST
 
-/* A batch of the other precision, and one whose axes lie otherwise in memory. */
+/* A batch of the other precision, and one whose axes lie otherwise in
+** memory. */
 START_TEST (batches_of_any_layout) {
   const setting s = { .dtype = SL_F32, .shard = 4, .threads = 2, .t = T };
   const labels l = make_labels ();

@@ -36,8 +36,8 @@ static sl_tensor *element (lua_State *L, const char *key, int i) {
   return *t;
 }
 
-/* The tensors of a list, in a userdata that is pushed; NULL for nil. The table of
-** options keeps them alive. */
+/* The tensors of a list, in a userdata that is pushed; NULL for nil. The table
+** of options keeps them alive. */
 static sl_tensor **get_list (lua_State *L, int index, const char *key, int *n) {
   sl_tensor **list;
   sl_error e;
@@ -144,11 +144,12 @@ static void push_map (lua_State *L, const sl_sinks *s, const double *map,
   sl_lua_push_tensor (L, t);
 }
 
-/* measure_sinks { program =, inputs = { }, batch = { }, layers =, heads =, tokens =,
-** trigger = tensor or nil (from 0, negative: none), length = tensor or nil, output =
-** { W_O, ... } or nil, maps = false, threshold = 0.3, dtype = of the maps, "f64" }
-** -> { samples, threshold, heads = { { layer =, head =, first_mean =, ... }, ... },
-**      mean, std = tensors (layers, heads, query, key) with maps } */
+/* measure_sinks { program =, inputs = { }, batch = { }, layers =, heads =,
+** tokens =, trigger = tensor or nil (from 0, negative: none), length = tensor
+** or nil, output = { W_O, ... } or nil, maps = false, threshold = 0.3, dtype =
+** of the maps, "f64" } -> { samples, threshold, heads = { { layer =, head =,
+** first_mean =, ... }, ... }, and with maps: mean, std = tensors (layers,
+** heads, query, key) } */
 static int measure_sinks (lua_State *L) {
   static const char *const keys[] = {
     "program", "inputs", "batch", "layers",    "heads", "tokens", "trigger",

@@ -12,8 +12,8 @@ typedef struct box {
   int busy; /* a program that calls the script is running in it */
 } box;
 
-/* The list of points { step, value, curve } at 'index', as an array in a userdata that
-** is pushed. */
+/* The list of points { step, value, curve } at 'index', as an array in a
+** userdata that is pushed. */
 static sl_point *read_points (lua_State *L, int index, const char *what,
                               int *n) {
   sl_error e;
@@ -207,8 +207,9 @@ static sl_stop read_stop (lua_State *L, int index) {
                         sl_lua_number (L, index, what, "plateau_delta", 1e-3) };
 }
 
-/* trainer { program =, parameters =, loss =, weight =, linf =, batch =, shard =,
-** groups =, optimizer = { kind = }, schedule = points, stop = { }, seed = } */
+/* trainer { program =, parameters =, loss =, weight =, linf =, batch =, shard
+** =, groups =, optimizer = { kind = }, schedule = points, stop = { }, seed =
+** } */
 static int trainer (lua_State *L) {
   static const char *const keys[] = {
     "program", "parameters", "loss",     "weight", "linf", "batch", "shard",
@@ -294,8 +295,8 @@ static void guarded (lua_State *L, box *b, job *j) {
 }
 
 /* trainer:run (until_step, seconds) -> { step, loss, linf, lr, gradient_norm,
-** seconds, stopped }; linf is nil without one, stopped nil while nothing ends the
-** training */
+** seconds, stopped }; linf is nil without one, stopped nil while nothing ends
+** the training */
 static int run (lua_State *L) {
   box *b = check_box (L);
   job j = { .until = (long)luaL_checkinteger (L, 2),
@@ -330,7 +331,8 @@ static int evaluate (lua_State *L) {
   return 2;
 }
 
-/* trainer:state () -> a flat tensor that is the trainer's own: for checkpoints */
+/* trainer:state () -> a flat tensor that is the trainer's own: for
+** checkpoints */
 static int state (lua_State *L) {
   box *b = check_box (L);
   sl_lua_push_tensor (L, sl_tensor_retain (sl_trainer_state (b->trainer)));

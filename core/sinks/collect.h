@@ -1,4 +1,5 @@
-/* collect.h - the accumulators behind sl_sinks_measure, fed with blocks of rows.
+/* collect.h - the accumulators behind sl_sinks_measure, fed with blocks of
+** rows.
 **
 ** Samples are cut into 'parts' that are filled independently (by different
 ** threads) and merged in order. Within a part a head's samples are added up in
@@ -24,9 +25,10 @@ typedef struct sl_collector sl_collector;
 sl_collector *sl_collect_new (const sl_collect_spec *spec, sl_error *e);
 void sl_collect_free (sl_collector *c);
 
-/* One part's samples first..first+n-1 are about to be watched by the observer, and have
-** been. Parts may be used by different threads at once; each samples once. end gives -1 when
-** what was seen does not fit the spec: sl_collect_finish then says what. */
+/* One part's samples first..first+n-1 are about to be watched by the observer,
+** and have been. Parts may be used by different threads at once; each samples
+** once. end gives -1 when what was seen does not fit the spec:
+** sl_collect_finish then says what. */
 void sl_collect_begin (sl_collector *c, int part, long first, long n);
 const sl_observer *sl_collect_observer (sl_collector *c, int part);
 int sl_collect_end (sl_collector *c, int part);

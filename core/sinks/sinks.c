@@ -8,8 +8,9 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Samples are cut into at most this many parts, and maps of all parts into this
-** many bytes: both independent of the number of threads, as the bits must be. */
+/* Samples are cut into at most this many parts, and maps of all parts into
+** this many bytes: both independent of the number of threads, as the bits must
+** be. */
 enum { PARTS = 16 };
 static const size_t MAP_BYTES = (size_t)256 << 20;
 

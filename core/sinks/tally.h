@@ -1,15 +1,18 @@
-/* tally.h - sums over the rows of one head, and means and spreads of its weights. */
+/* tally.h - sums over the rows of one head, and means and spreads of its
+** weights. */
 #ifndef SL_TALLY_H
 #define SL_TALLY_H
 #include "sinks/sinks.h"
 
-/* Mean and sum of squared distances from it (Welford 1962), merged by the formula of
-** Chan, Golub and LeVeque 1979: exact to rounding however small the spread is. */
+/* Mean and sum of squared distances from it (Welford 1962), merged by the
+** formula of Chan, Golub and LeVeque 1979: exact to rounding however small the
+** spread is. */
 typedef struct sl_spread {
   double n, mean, m2;
 } sl_spread;
 
-/* What one head has shown: in one sample, in a part of the samples, in all of them. */
+/* What one head has shown: in one sample, in a part of the samples, in all of
+** them. */
 typedef struct sl_tally {
   long blocks, samples; /* seen at all; with a valid token */
   long plain, firsts, triggers;
@@ -39,8 +42,8 @@ void sl_tally_close (sl_tally *t, double threshold);
 void sl_tally_merge (sl_tally *into, const sl_tally *t);
 void sl_tally_result (const sl_tally *t, long rows, sl_head_sinks *out);
 
-/* Mean and spread of every weight over samples. A row that a sample does not have counts
-** as zeros. */
+/* Mean and spread of every weight over samples. A row that a sample does not
+** have counts as zeros. */
 typedef struct sl_maps {
   size_t heads; /* of all layers */
   int tokens;

@@ -4,8 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-/* Updates of fewer parameters than this are done by the calling thread: waking the
-** pool would cost more. */
+/* Updates of fewer parameters than this are done by the calling thread: waking
+** the pool would cost more. */
 enum { ALONE = 1 << 16 };
 
 static double scalar (const sl_trainer *t, const sl_replica *r,
@@ -26,8 +26,9 @@ static sl_shard_result forward (const sl_trainer *t, sl_replica *r, long step,
                             scalar (t, r, t->spec.linf, NAN) };
 }
 
-/* The mean loss and the largest error of n shards, in their order. NaN in any that counts
-** stays; a negative or NaN weight gives NaN. Returns the total weight. */
+/* The mean loss and the largest error of n shards, in their order. NaN in any
+** that counts stays; a negative or NaN weight gives NaN. Returns the total
+** weight. */
 static double reduce (const sl_shard_result *r, long n, double *loss,
                       double *linf) {
   double sum = 0, total = 0, most = 0;
@@ -42,7 +43,8 @@ static double reduce (const sl_shard_result *r, long n, double *loss,
   return total;
 }
 
-/* Tasks. 'index' is a replica's: it takes a fixed, contiguous share of the groups. */
+/* Tasks. 'index' is a replica's: it takes a fixed, contiguous share of the
+** groups. */
 static void run_groups (void *context, int index, int worker) {
   sl_trainer *t = context;
   sl_replica *r = t->replica[index];
@@ -62,7 +64,8 @@ static void run_groups (void *context, int index, int worker) {
   }
 }
 
-/* A program that calls the script runs on the calling thread, as do single tasks. */
+/* A program that calls the script runs on the calling thread, as do single
+** tasks. */
 static void spread (sl_trainer *t, int n, void (*task) (void *, int, int),
                     void *context) {
   if (n == 1)

@@ -9,8 +9,8 @@ const char *sl_stopped_name (sl_stopped s) {
   return names[s];
 }
 
-/* The plateau's part of the state tensor: 100 losses, best mean, steps since. The loss of
-** the batch after s updates lies at s % 100. */
+/* The plateau's part of the state tensor: 100 losses, best mean, steps since.
+** The loss of the batch after s updates lies at s % 100. */
 static sl_view plateau_state (const sl_trainer *t) {
   sl_view v = sl_tensor_view (t->state);
   size_t first = sl_optimizer_state (&t->spec.optimizer, t->n);

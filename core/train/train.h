@@ -1,24 +1,26 @@
 /* train.h - optimisers, schedules and the training loop.
 **
-** A step: the batch is cut into 'groups' equal groups, each into shards of the size
-** for which the program was recorded; every group has a gradient of its own, workers
-** take groups, the gradients are summed in the order of the groups. So the bits of a
-** step depend on batch, groups and shard, never on the number of threads. */
+** A step: the batch is cut into 'groups' equal groups, each into shards of the
+** size for which the program was recorded; every group has a gradient of its
+** own, workers take groups, the gradients are summed in the order of the
+** groups. So the bits of a step depend on batch, groups and shard, never on
+** the number of threads. */
 #ifndef SL_TRAIN_H
 #define SL_TRAIN_H
 #include "program/program.h"
 
-/* Step sizes as data: from a point the value holds, or moves to the next point along
-** a curve. Points are sorted by step; before the first and after the last the value is
-** constant. Update number t (from 1) takes the value at step t - 1. */
+/* Step sizes as data: from a point the value holds, or moves to the next point
+** along a curve. Points are sorted by step; before the first and after the
+** last the value is constant. Update number t (from 1) takes the value at step
+** t - 1. */
 typedef enum sl_curve { SL_HOLD, SL_LINEAR, SL_COSINE, SL_SQRT } sl_curve;
 typedef struct sl_point {
   double step; /* counted from 0 */
   double value;
-  sl_curve
-      curve; /* from this point to the next, with w the share of the way and
-                  ** 'left' of the difference left: SL_LINEAR: 1 - w, SL_COSINE:
-                  ** (1 + cos (pi w)) / 2, SL_SQRT: 1 - sqrt (w) */
+  /* From this point to the next. With w the share of the way, this much of the
+  ** difference is left: SL_LINEAR 1 - w, SL_COSINE (1 + cos (pi w)) / 2,
+  ** SL_SQRT 1 - sqrt (w). */
+  sl_curve curve;
 } sl_point;
 const char *sl_curve_name (sl_curve curve); /* "hold", "linear", ... */
 int sl_curve_parse (const char *name, sl_curve *curve, sl_error *e);
@@ -33,8 +35,8 @@ typedef struct sl_schedule_arg {
   int whole;        /* a count of steps */
   double least;     /* smallest value allowed */
   double def;       /* NaN: must be given */
-  const char *const
-      *choices; /* NULL, or names (NULL-ended); the value is an index */
+  /* NULL, or NULL-ended names; the value is then an index. */
+  const char *const *choices;
 } sl_schedule_arg;
 typedef struct sl_schedule_kind {
   const char *name, *doc;
@@ -42,8 +44,9 @@ typedef struct sl_schedule_kind {
 } sl_schedule_kind;
 /* NULL and a sentence with the nearest name if there is none. */
 const sl_schedule_kind *sl_schedule_find (const char *name, sl_error *e);
-/* The points of a named schedule with these arguments (>= 0, finite). Fills at most
-** max points and returns how many it has (at most SL_SCHEDULE_POINTS + 1), or -1. */
+/* The points of a named schedule with these arguments (>= 0, finite). Fills at
+** most max points and returns how many it has (at most SL_SCHEDULE_POINTS +
+** 1), or -1. */
 int sl_schedule_points (const char *kind, const double *args, int n_args,
                         sl_point *points, int max, sl_error *e);
 
@@ -53,18 +56,19 @@ typedef struct sl_optimizer {
   double beta1, beta2, eps; /* Adam: 0.9, 0.999, 1e-8 */
   double momentum;          /* SGD: 0 */
   int nesterov;             /* SGD */
-  double
-      weight_decay; /* 0; SGD, Adam: added to the gradient; AdamW: 0.01, decoupled */
-  double
-      clip_norm; /* 0: off; else the gradient times min (1, clip / (norm + 1e-6)) */
+  /* SGD, Adam: 0, added to the gradient; AdamW: 0.01, decoupled. */
+  double weight_decay;
+  /* 0: off; else the gradient is multiplied by min (1, clip / (norm +
+  ** 1e-6)). */
+  double clip_norm;
 } sl_optimizer;
 /* "sgd", "adam", "adamw": fills *o with the kind and its defaults. */
 int sl_optimizer_parse (const char *name, sl_optimizer *o, sl_error *e);
 /* 0 <= beta1, beta2, momentum < 1; eps, weight_decay, clip_norm >= 0. */
 int sl_optimizer_check (const sl_optimizer *o, sl_error *e);
-/* One update of n parameters in place. state: sl_optimizer_state reals, zero at first.
-** step counts from 1. Returns the gradient's 2-norm before clipping (0 when clip_norm
-** is 0). */
+/* One update of n parameters in place. state: sl_optimizer_state reals, zero
+** at first. step counts from 1. Returns the gradient's 2-norm before clipping
+** (0 when clip_norm is 0). */
 double sl_optimizer_update (const sl_optimizer *o, sl_dtype dtype, size_t n,
                             void *parameters, const void *gradient, void *state,
                             double lr, long step);
@@ -76,24 +80,27 @@ typedef struct sl_stop {
   double loss;    /* loss of the step's batch below this */
   double seconds; /* in all calls of sl_trainer_run together */
   long steps;     /* updates in all */
-  long plateau;   /* the mean loss of the last 100 steps has not fallen below
-                  ** (1 - plateau_delta) of its best for this many steps; at most 2^24 */
-  double plateau_delta; /* 0 <= plateau_delta < 1 */
+  /* The mean loss of the last 100 steps has not fallen below (1 -
+  ** plateau_delta) of its best for this many steps (at most 2^24); 0 <=
+  ** plateau_delta < 1. */
+  long plateau;
+  double plateau_delta;
 } sl_stop;
 
 typedef struct sl_trainer_spec {
-  const sl_program
-      *program; /* recorded for one shard; loss set; parameters wanted */
+  /* Recorded for one shard, its loss set, gradients of the parameters
+  ** wanted. */
+  const sl_program *program;
   sl_tensor *parameters; /* one flat storage, 1 axis */
   sl_tensor *loss;       /* scalar: mean over the shard */
-  sl_tensor *
-      weight; /* NULL, or scalar >= 0: the batch's loss is the mean of shard losses
-                     ** with these weights (counted targets); a shard of weight 0 counts
-                     ** for nothing, a batch of weight 0 has loss NaN */
+  /* NULL, or scalar >= 0: the batch's loss is the mean of the shards' losses
+  ** with these weights (counted targets). A shard of weight 0 counts for
+  ** nothing, a batch of weight 0 has loss NaN. */
+  sl_tensor *weight;
   sl_tensor *linf; /* NULL, or scalar: the batch's is the largest */
   long batch;      /* sequences a step */
   long shard;      /* sequences a replay */
-  int groups; /* divides batch / shard; each holds one gradient in memory */
+  int groups;      /* divides batch / shard; each has a gradient in memory */
   sl_optimizer optimizer;
   const sl_point *schedule; /* learning rate; copied */
   int n_points;
@@ -115,39 +122,43 @@ const char *sl_stopped_name (sl_stopped s); /* "linf", ... as in run.json */
 
 typedef struct sl_progress {
   long step; /* updates done */
-  double loss,
-      linf;  /* of the last batch seen; NaN before, linf also without one */
+  /* Of the last batch seen; NaN before the first, linf also without one. */
+  double loss, linf;
   double lr; /* of the last update; of the next one before the first */
-  double
-      gradient_norm; /* 2-norm of the last gradient, before clipping; NaN before */
-  double seconds;    /* spent in sl_trainer_run so far */
+  /* 2-norm of the last gradient before clipping; NaN before the first. */
+  double gradient_norm;
+  double seconds; /* spent in sl_trainer_run so far */
   sl_stopped stopped;
 } sl_progress;
 
-/* The trainer keeps references to the tensors; the program and the context's pool must
-** outlive it. NULL and a sentence on sizes, shapes or settings that do not fit. */
+/* The trainer keeps references to the tensors; the program and the context's
+** pool must outlive it. NULL and a sentence on sizes, shapes or settings that
+** do not fit. */
 typedef struct sl_trainer sl_trainer;
 sl_trainer *sl_trainer_new (sl_context *c, const sl_trainer_spec *spec,
                             sl_error *e);
 void sl_trainer_free (sl_trainer *t); /* NULL is allowed */
-/* Run until 'until_step' updates are done or 'seconds' (0: no limit) have passed in this
-** call (SL_RUNNING), a stop test holds, sl_interrupted is set, or the loss or the gradient
-** is not finite. When a stop test on the batch holds or something is not finite, that step's
-** update is not applied: as in the paper's code the model that passed the test is the model
-** that is kept. Update number s (from 1) draws with { seed, s, index of the sequence }. No
+/* Run until 'until_step' updates are done or 'seconds' (0: no limit) have
+** passed in this call (SL_RUNNING), a stop test holds, sl_interrupted is set,
+** or the loss or the gradient is not finite. When a stop test on the batch
+** holds or something is not finite, that step's update is not applied: as in
+** the paper's code the model that passed the test is the model that is kept.
+** Update number s (from 1) draws with { seed, s, index of the sequence }. No
 ** allocation, no Lua unless the program calls it. */
 void sl_trainer_run (sl_trainer *t, long until_step, double seconds,
                      sl_progress *p);
-/* What a checkpoint needs beside the parameters and the two numbers of sl_trainer_resume:
-** optimiser state, then that of the plateau test, in one flat tensor owned by the trainer.
-** Copied into a new trainer of the same spec, training goes on with the same bits. */
+/* What a checkpoint needs beside the parameters and the two numbers of
+** sl_trainer_resume: optimiser state, then that of the plateau test, in one
+** flat tensor owned by the trainer. Copied into a new trainer of the same
+** spec, training goes on with the same bits. */
 sl_tensor *sl_trainer_state (sl_trainer *t);
-/* Counters as after 'step' updates and 'seconds' seconds. -1: a negative or huge count. */
+/* Counters as after 'step' updates and 'seconds' seconds. -1: a negative or
+** huge count. */
 int sl_trainer_resume (sl_trainer *t, long step, double seconds, sl_error *e);
 
-/* Forward only on 'samples' fresh sequences (a multiple of shard), drawn from the stream of
-** evaluation (step 0; training steps count from 1): mean loss and largest error (NaN
-** without one). */
+/* Forward only on 'samples' fresh sequences (a multiple of shard), drawn from
+** the stream of evaluation (step 0; training steps count from 1): mean loss
+** and largest error (NaN without one). */
 int sl_trainer_evaluate (sl_trainer *t, long samples, double *loss,
                          double *linf, sl_error *e);
 #endif

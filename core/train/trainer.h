@@ -9,10 +9,11 @@ typedef struct sl_shard_result {
   double loss, weight, linf;
 } sl_shard_result;
 
-/* A running mean of losses, all in numbers that the state tensor holds exactly. */
+/* A running mean of losses, all in numbers that the state tensor holds
+** exactly. */
 enum { SL_PLATEAU_WINDOW = 100, SL_PLATEAU_STATE = SL_PLATEAU_WINDOW + 2 };
 typedef struct sl_plateau {
-  double best; /* lowest mean so far; 0 in the state: none yet */
+  double best; /* lowest mean so far, from the first whole window on */
   long since;  /* updates since then */
 } sl_plateau;
 
@@ -44,15 +45,16 @@ void sl_optimizer_range (const sl_optimizer *o, const sl_factors *f,
                          sl_dtype dtype, size_t n, size_t begin, size_t end,
                          void *parameters, const void *gradient, void *state);
 
-/* One batch with the parameters as they are: fills loss and linf of *p, and leaves the
-** groups' gradients in t->slot. Returns the total weight. */
+/* One batch with the parameters as they are: fills loss and linf of *p, and
+** leaves the groups' gradients in t->slot. Returns the total weight. */
 double sl_trainer_batch (sl_trainer *t, sl_progress *p);
 /* t->slot's sum over 'weight', in slot 0; returns its 2-norm. */
 double sl_trainer_gather (sl_trainer *t, double weight);
 void sl_trainer_update (sl_trainer *t, double norm, double lr);
 
-/* The stop test that the batch's loss and largest error meet, or SL_RUNNING. The plateau's
-** next state goes to *next, to be kept when the update is applied. */
+/* The stop test that the batch's loss and largest error meet, or SL_RUNNING.
+** The plateau's next state goes to *next, to be kept when the update is
+** applied. */
 sl_stopped sl_trainer_test (const sl_trainer *t, const sl_progress *p,
                             sl_plateau *next);
 void sl_trainer_keep (sl_trainer *t, const sl_progress *p,

@@ -1,7 +1,7 @@
 /* update.h - the arithmetic of an update on a range of elements.
 **
-** Ranges are chunks of SL_CHUNK elements, so threads may share an update and the
-** bits do not depend on how many there are. */
+** Ranges are chunks of SL_CHUNK elements, so threads may share an update and
+** the bits do not depend on how many there are. */
 #ifndef SL_UPDATE_H
 #define SL_UPDATE_H
 #include "tensor/tensor.h"
