@@ -85,6 +85,36 @@ START_TEST (same_bytes) {
 }
 END_TEST
 
+/* More images than any fixed table holds: each is still its own. */
+START_TEST (same_bytes_of_many_panels) {
+  enum { SIDE = 28 };
+  sl_figure *f = new_figure ((sl_figure_spec){
+      .rows = SIDE, .columns = SIDE, .shared_bar = 1, .dpi = 72 });
+  size_t n, again;
+  char *first, *second, used[8 * SIDE * SIDE] = { 0 };
+  int images = 0;
+  for (int i = 0; i < SIDE * SIDE; i++) {
+    double x[] = { i, i + 1 };
+    add_heat (f, (sl_heat){ .rows = 1, .cols = 2, .data = x, .max = 800 });
+  }
+  first = bytes_of (f, "svg", &n);
+  second = bytes_of (f, "svg", &again);
+  ck_assert_uint_eq (n, again);
+  ck_assert (!memcmp (first, second, n));
+  for (const char *p = first; (p = strstr (p, " id=\"image")) != NULL; p++) {
+    int id = atoi (p + 10);
+    ck_assert_int_lt (id, 8 * SIDE * SIDE);
+    ck_assert_msg (!used[id], "image%d twice", id);
+    used[id] = 1;
+    images++;
+  }
+  ck_assert_int_ge (images, SIDE * SIDE);
+  sl_free (first);
+  sl_free (second);
+  sl_figure_free (f);
+}
+END_TEST
+
 START_TEST (failed_save_leaves_nothing) {
   static const struct {
     const char *path, *says;
@@ -343,7 +373,7 @@ START_TEST (long_series_are_thinned) {
 }
 END_TEST
 
-SUITE_MAIN ("plot", formats_and_sizes, same_bytes, failed_save_leaves_nothing,
-            large_maps_stay_small, cells_are_where_they_belong,
-            pooling_keeps_the_largest, colour_bars, lines_are_where_they_belong,
-            long_series_are_thinned)
+SUITE_MAIN ("plot", formats_and_sizes, same_bytes, same_bytes_of_many_panels,
+            failed_save_leaves_nothing, large_maps_stay_small,
+            cells_are_where_they_belong, pooling_keeps_the_largest, colour_bars,
+            lines_are_where_they_belong, long_series_are_thinned)

@@ -115,21 +115,24 @@ static size_t counted_name (const char *text, size_t n, size_t *digits) {
 /* Cairo numbers the surfaces of the whole process: number them anew, in the
 ** order of their first appearance. Names stand behind a quote or '#'. */
 static void renumber (const sl_bytes *in, sl_bytes *out) {
-  struct {
+  struct seen {
     const char *name;
     size_t n;
-  } seen[1024];
-  size_t n_seen = 0, from = 0;
-  for (size_t i = 1; i < in->n; i++) {
-    size_t digits, length, k;
+  };
+  sl_bytes names = { 0 }; /* an array of those */
+  size_t from = 0;
+  for (size_t i = 1; i < in->n && !names.failed; i++) {
+    const struct seen *seen = (const void *)names.data;
+    size_t digits, length, k = 0, n_seen = names.n / sizeof *seen;
     const char *name = in->data + i;
     if (name[-1] != '"' && name[-1] != '#') continue;
     length = counted_name (name, in->n - i, &digits);
     if (!length) continue;
-    for (k = 0; k < n_seen; k++)
-      if (seen[k].n == length && !memcmp (seen[k].name, name, length)) break;
-    if (k == sizeof seen / sizeof *seen) continue;
-    if (k == n_seen) seen[n_seen].name = name, seen[n_seen++].n = length;
+    while (k < n_seen &&
+           (seen[k].n != length || memcmp (seen[k].name, name, length)))
+      k++;
+    if (k == n_seen)
+      sl_bytes_add (&names, &(struct seen){ name, length }, sizeof *seen);
     sl_bytes_add (out, in->data + from, i - from);
     sl_bytes_add (out, name, length - digits);
     sl_bytes_format (out, "%zu", k + 1);
@@ -137,6 +140,8 @@ static void renumber (const sl_bytes *in, sl_bytes *out) {
     from = i + 1;
   }
   sl_bytes_add (out, in->data + from, in->n - from);
+  out->failed |= names.failed;
+  sl_bytes_free (&names);
 }
 
 static int svg_bytes (const sl_layout *l, const sl_render *r, sl_bytes *out,

@@ -42,13 +42,12 @@ local function merged(...)
   return out
 end
 
---- What is shown and over how many samples, unless the caption says the former.
+--- The caption; with the number of samples it says what is shown over them.
 local function caption(o, quantity)
-  local samples = o.samples
-      and ("%d sample%s"):format(o.samples, o.samples == 1 and "" or "s")
+  if not o.samples then return o.caption end
+  local samples = ("%d sample%s"):format(o.samples, o.samples == 1 and "" or "s")
   local said = o.caption or quantity
-  if said and samples then return said .. ", " .. samples end
-  return said or samples
+  return said and said .. ", " .. samples or samples
 end
 
 --- The values of `o` whose keys are in `rules`.
@@ -66,8 +65,9 @@ end
 --- A heat map of one matrix.
 -- @param data        tensor (queries, keys), or a table of rows of numbers; NaN is grey
 -- @param title
--- @param caption     below the figure, default the quantity
--- @param samples     how many samples the values are over; ends the caption
+-- @param caption     below the figure
+-- @param samples     how many samples the values are over: ends the caption, which is
+--                    then the quantity by default
 -- @param quantity    what the colours measure, default "attention weight"
 -- @param vmin,vmax   range of the colours. Neither given: 0 to 1 if all data lie there,
 --                    otherwise the data's range. One given, or "data": the other end
