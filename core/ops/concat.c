@@ -43,24 +43,37 @@ static sl_view part (const sl_run *r, int k) {
   return out;
 }
 
-/* The result is, for each position before the axis, one run of every input. */
+/* 'rows' runs of n elements, one behind the other, to places 'stride' apart. */
+static void put (ptrdiff_t rows, ptrdiff_t n, const real *from,
+                 real *restrict to, ptrdiff_t stride) {
+  if (n == 1)
+    for (ptrdiff_t i = 0; i < rows; i++) to[i * stride] = from[i];
+  else
+    for (ptrdiff_t i = 0; i < rows; i++)
+      for (ptrdiff_t j = 0; j < n; j++) to[i * stride + j] = from[i * n + j];
+}
+
+/* The result is, for each position before the axis, one run of every input. Short
+** runs are read many at a time, long ones in pieces. */
 static void forward (const sl_run *r) {
   const int axis = axis_of (r);
-  ptrdiff_t outer = 1, inner = 1, start = 0;
+  ptrdiff_t outer = 1, inner = 1;
   for (int i = 0; i < axis; i++) outer *= r->out[0].dim[i];
   for (int i = axis + 1; i < r->out[0].ndim; i++) inner *= r->out[0].dim[i];
+  const ptrdiff_t row = r->out[0].dim[axis] * inner;
+  real *start = r->out[0].data;
   for (int k = 0; k < r->n_in; k++) {
     const ptrdiff_t run = r->in[k].dim[axis] * inner;
+    const ptrdiff_t most = run > 0 && run < SL_BLOCK ? SL_BLOCK / run : 1;
     real buffer[SL_BLOCK];
     sl_cursor from;
     sl_cursor_start (&from, &r->in[k]);
-    for (ptrdiff_t o = 0; o < outer; o++) {
-      real *to =
-          (real *)r->out[0].data + start + o * r->out[0].dim[axis] * inner;
+    for (ptrdiff_t o = 0, rows; o < outer; o += rows) {
+      rows = outer - o < most ? outer - o : most;
       for (ptrdiff_t i = 0, n; i < run; i += n) {
         n = run - i < SL_BLOCK ? run - i : SL_BLOCK;
-        memcpy (to + i, sl_cursor_read (&from, n, buffer),
-                (size_t)n * sizeof *to);
+        put (rows, n, sl_cursor_read (&from, rows * n, buffer),
+             start + o * row + i, row);
       }
     }
     start += run;

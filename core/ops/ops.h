@@ -9,7 +9,7 @@
 **                              argmax                        (sl_axis_attr; no gradient)
 **   along an axis              cumsum softmax log_softmax    (sl_axis_attr)
 **                              concat (1 to 8 inputs)        (sl_axis_attr)
-**   indices                    one_hot (index)               (sl_one_hot_attr; no gradient)
+**   indices (see below)        one_hot (index)               (sl_one_hot_attr; no gradient)
 **                              embedding (table (n, d), ids) -> ids.shape + (d)
 **                              gather (x, index)             (sl_axis_attr)
 **                              scatter_add (x, index, src)   (sl_axis_attr)
@@ -23,7 +23,14 @@
 **                                -> mean loss, loss per target, count (sl_cross_entropy_attr)
 **                              mse (a, b) -> scalar      max_abs_error (a, b) -> scalar
 **                                (no gradient)
-**   attention layer            rope, attention, mechanism: attention/attention.h */
+**   attention layer            rope, attention, mechanism: attention/attention.h
+**
+** Indices are whole numbers from 0. gather: x and index broadcast on the other axes,
+** the result has index's size on the axis; scatter_add is x plus src at those places.
+** An index that chooses nothing (outside, a fraction, NaN) gives NaN there and no
+** gradient; one_hot gives zeros for a whole number outside its classes.
+** What gradients are at kinks and ties: elementwise.c, reduce.c. Which random words
+** an element is made of: draw.c. */
 #ifndef SL_OPS_H
 #define SL_OPS_H
 #include "ops/op.h"
