@@ -16,11 +16,11 @@ typedef struct moments {
   real scale;          /* 1 / sqrt (... + eps) */
 } moments;
 
-/* Parts of scratch: gamma and beta as rows, a row of x and of the gradient, and
-** sums over rows in double. */
+/* Parts of scratch: gamma and beta as rows, rows of x, h and g (see
+** backward), and sums over rows in double. */
 typedef struct room {
   double *dgamma, *dbeta;
-  real *gamma, *beta, *x, *dx;
+  real *gamma, *beta, *x, *h, *g;
 } room;
 
 static room room_of (const sl_run *r, ptrdiff_t n) {
@@ -30,7 +30,8 @@ static room room_of (const sl_run *r, ptrdiff_t n) {
   m.gamma = (real *)(m.dbeta + n);
   m.beta = m.gamma + n;
   m.x = m.beta + n;
-  m.dx = m.x + n;
+  m.h = m.x + n;
+  m.g = m.h + n;
   return m;
 }
 
@@ -59,7 +60,7 @@ static int infer (sl_infer *q, sl_error *e) {
   q->n_out = 1;
   q->out[0] = *x;
   q->saved = rows * sizeof (moments) / sizeof (real);
-  q->scratch = (size_t)n * (2 * sizeof (double) / sizeof (real) + 4);
+  q->scratch = (size_t)n * (2 * sizeof (double) / sizeof (real) + 5);
   return 0;
 }
 
@@ -79,7 +80,13 @@ static const real *row_of (const sl_run *r, int input, ptrdiff_t n, real other,
   return space;
 }
 
-/* The sum of (x - mean)^2 in eight fixed lanes. */
+/* Eight partial sums in a fixed order. */
+static double folded (const double *lane) {
+  return ((lane[0] + lane[4]) + (lane[1] + lane[5])) +
+         ((lane[2] + lane[6]) + (lane[3] + lane[7]));
+}
+
+/* The sum of (x - mean)^2. */
 static double spread (ptrdiff_t n, const real *x, double mean) {
   double lane[8] = { 0 };
   ptrdiff_t i = 0;
@@ -92,8 +99,17 @@ static double spread (ptrdiff_t n, const real *x, double mean) {
     const double d = (double)x[i] - mean;
     lane[k] += d * d;
   }
-  return ((lane[0] + lane[4]) + (lane[1] + lane[5])) +
-         ((lane[2] + lane[6]) + (lane[3] + lane[7]));
+  return folded (lane);
+}
+
+/* The sum of a b. */
+static double dot (ptrdiff_t n, const real *a, const real *b) {
+  double lane[8] = { 0 };
+  ptrdiff_t i = 0;
+  for (; i + 8 <= n; i += 8)
+    for (int k = 0; k < 8; k++) lane[k] += (double)a[i + k] * (double)b[i + k];
+  for (int k = 0; i < n; i++, k++) lane[k] += (double)a[i] * (double)b[i];
+  return folded (lane);
 }
 
 static void forward (const sl_run *r, int centred) {
@@ -131,37 +147,27 @@ static void backward (const sl_run *r, int centred) {
   const real *restrict gamma = row_of (r, 1, n, 1, m.gamma);
   const moments *saved = r->saved;
   const sl_view *dy = &r->dout[0];
-  real *restrict h = m.dx;
+  real *h = m.h, *g = m.g;
   sl_walk w, to;
   if (!dy->data) return;
   for (ptrdiff_t i = 0; i < n; i++) m.dgamma[i] = m.dbeta[i] = 0;
   rows_start (&w, x, dy);
   rows_start (&to, dx, dy);
   for (; w.left > 0; sl_walk_next (&w), sl_walk_next (&to), saved++) {
-    const real *restrict from = sl_row_read (n, w.at[0], step, m.x);
-    const real *restrict g = w.at[1];
-    double sum[4] = { 0 }, product[4] = { 0 };
+    const real *from = sl_row_read (n, w.at[0], step, m.x);
+    const real *restrict dy_row = w.at[1];
     for (ptrdiff_t i = 0; i < n; i++) {
       h[i] = ((from[i] - saved->mean) - saved->mean_low) * saved->scale;
-      m.dgamma[i] += (double)(g[i] * h[i]);
-      m.dbeta[i] += (double)g[i];
+      m.dgamma[i] += (double)(dy_row[i] * h[i]);
+      m.dbeta[i] += (double)dy_row[i];
     }
     if (!dx->data) continue;
-    for (ptrdiff_t i = 0; i < n; i++) {
-      const double v = (double)g[i] * (double)gamma[i];
-      sum[i % 4] += v;
-      product[i % 4] += v * (double)h[i];
-    }
-    const real mean_g =
-        (real)(centred ? ((sum[0] + sum[1]) + (sum[2] + sum[3])) / (double)n
-                       : 0);
-    const real mean_gh =
-        (real)(((product[0] + product[1]) + (product[2] + product[3])) /
-               (double)n);
+    for (ptrdiff_t i = 0; i < n; i++) g[i] = dy_row[i] * gamma[i];
+    const real mean_g = (real)(centred ? sl_sum (n, g) / (double)n : 0);
+    const real mean_gh = (real)(dot (n, g, h) / (double)n);
     const ptrdiff_t dx_step = dx->stride[last];
     for (ptrdiff_t i = 0; i < n; i++)
-      to.at[0][i * dx_step] +=
-          saved->scale * (g[i] * gamma[i] - mean_g - h[i] * mean_gh);
+      to.at[0][i * dx_step] += saved->scale * (g[i] - mean_g - h[i] * mean_gh);
   }
   for (int k = 1; k < r->n_in; k++) {
     const double *total = k == 1 ? m.dgamma : m.dbeta;
