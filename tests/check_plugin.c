@@ -229,7 +229,7 @@ static const struct {
 } bad[] = {
   { "major", "major.so: built for ABI 2.0, this sinklab speaks 1.0" },
   { "minor", "minor.so: built for ABI 1.1, this sinklab speaks 1.0" },
-  { "size", "size.so: its sl_plugin has 96 bytes, that of ABI 1.0 has 104" },
+  { "size", "size.so: its sl_plugin has 104 bytes, that of ABI 1.0 has 112" },
   { "other_name", "calls itself 'another'; expected 'other_name'" },
   { "no_name", "no_name.so: its name is NULL" },
   { "no_doc", "no_doc.so: its doc is NULL" },
@@ -255,7 +255,7 @@ static const struct {
   { "option_endless", "more than 256 options; is the list ended by {0}?" },
   { "config_size", "its config has 1048576 bytes; at most 65536 are allowed" },
   { "param_width", "parameter 'p' has the width 0 * d_head + 0" },
-  { "param_init", "parameter 'p' has the unknown init 3" },
+  { "param_init", "parameter 'p' has the unknown init 4" },
   { "param_scale", "parameter 'p' has the scale -1" },
   { "param_twice", "two parameters are called 'p'" },
   { "differ_version", "its two precisions differ in 'version'" },

@@ -118,6 +118,37 @@ static int validate (const sl_loaded *l, const void *config, sl_error *e) {
   return 0;
 }
 
+/* The node's lists: copies of the plugin's, which it may adapt. */
+static int adapt (const sl_loaded *l, node *m, sl_error *e) {
+  const sl_plugin *p = l->plugin[SL_F64];
+  const int params = sl_plugin_params (p), inputs = sl_plugin_inputs (p);
+  sl_param *param = sl_alloc ((size_t)params + 1, sizeof *param);
+  sl_input *input = sl_alloc ((size_t)inputs + 1, sizeof *input);
+  m->mechanism.params = param;
+  m->mechanism.inputs = input;
+  if (!param || !input)
+    return sl_fail (e, "%s: no memory for its parameters", l->name);
+  for (int i = 0; i < params; i++) param[i] = p->params[i];
+  for (int i = 0; i < inputs; i++) input[i] = p->inputs[i];
+  if (!p->adapt) return 0;
+  p->adapt (m->mechanism.config, param, input);
+  for (int i = 0; i < params; i++)
+    if (param[i].name != p->params[i].name)
+      return sl_fail (e, "%s: its adapt renames parameter '%s'", l->name,
+                      p->params[i].name);
+  for (int i = 0; i < inputs; i++)
+    if (input[i].name != p->inputs[i].name)
+      return sl_fail (e, "%s: its adapt renames input '%s'", l->name,
+                      p->inputs[i].name);
+  return sl_plugin_check_lists (l->name, params, param, inputs, input, 1, e);
+}
+
+static void node_free (node *m) {
+  sl_free ((void *)m->mechanism.params);
+  sl_free ((void *)m->mechanism.inputs);
+  sl_free (m);
+}
+
 const sl_mechanism *sl_mechanism_new (const sl_loaded *loaded, int n,
                                       const sl_setting *settings, sl_error *e) {
   const sl_plugin *p = loaded->plugin[SL_F64];
@@ -147,6 +178,10 @@ const sl_mechanism *sl_mechanism_new (const sl_loaded *loaded, int n,
   m->mechanism.loaded = loaded;
   m->mechanism.config = size ? config : NULL;
   m->mechanism.config_size = size;
+  if (adapt (loaded, m, e)) {
+    node_free (m);
+    goto failed;
+  }
   m->next = all;
   all = m;
   if (size == 0) sl_free (config);
@@ -176,11 +211,19 @@ int sl_mechanism_option (const sl_mechanism *m, int i, sl_setting *value) {
   return 0;
 }
 
+/* per_dhead * d_head + fixed, exact: the loader bounds both. */
+static double width (sl_width w, int d_head) {
+  return (double)w.per_dhead * d_head + w.fixed;
+}
+
 int sl_mechanism_params (const sl_mechanism *m, int d_head) {
-  const sl_plugin *p = m->loaded->plugin[SL_F64];
-  double sum = 0; /* exact: the loader bounds widths and their number */
-  for (int i = 0; i < sl_plugin_params (p); i++)
-    sum += (double)p->params[i].width.per_dhead * d_head +
-           p->params[i].width.fixed;
+  double sum = 0;
+  for (const sl_param *p = m->params; p->name; p++)
+    sum += width (p->width, d_head);
   return sum <= INT_MAX ? (int)sum : -1;
+}
+
+int sl_mechanism_input (const sl_mechanism *m, int i, int d_head) {
+  const double w = width (m->inputs[i].width, d_head);
+  return w <= INT_MAX ? (int)w : -1;
 }

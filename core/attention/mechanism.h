@@ -42,6 +42,10 @@ typedef struct sl_mechanism {
   const sl_loaded *loaded;
   const void *config; /* NULL if the plugin has none */
   size_t config_size;
+  /* The plugin's lists as these options leave them, with {0} at the end: an element
+  ** of width {0, 0} is left out, the others keep their places. */
+  const sl_param *params;
+  const sl_input *inputs;
 } sl_mechanism;
 
 /* A value for an option: number (also for SL_INT and SL_BOOL) or text (SL_CHOICE). */
@@ -57,6 +61,9 @@ const sl_mechanism *sl_mechanism_new (const sl_loaded *loaded, int n,
                                       const sl_setting *settings, sl_error *e);
 /* The value in effect of option i, for records: fills number or text. */
 int sl_mechanism_option (const sl_mechanism *m, int i, sl_setting *value);
-/* How many reals of parameters a head has. */
+/* How many reals of parameters a head has; -1: too many for an int. */
 int sl_mechanism_params (const sl_mechanism *m, int d_head);
+/* The width of input i, of one head or of the shared slice; 0: left out; -1: too large
+** for an int. */
+int sl_mechanism_input (const sl_mechanism *m, int i, int d_head);
 #endif

@@ -21,6 +21,12 @@ int sl_plugin_options (const sl_plugin *p);
 int sl_plugin_params (const sl_plugin *p);
 int sl_plugin_inputs (const sl_plugin *p);
 
+/* Widths, inits and scales of the two lists, as declared or as 'adapt' left them
+** (then 'absent': a width may be {0, 0}). */
+int sl_plugin_check_lists (const char *file, int params, const sl_param *param,
+                           int inputs, const sl_input *input, int absent,
+                           sl_error *e);
+
 /* "row", "gate" or "mix". */
 const char *sl_plugin_shape (const sl_plugin *p);
 #endif

@@ -8,6 +8,7 @@
 enum {
   MOST = 256, /* elements of a list: more means that its end is missing */
   MOST_CONFIG = 1 << 16,
+  MOST_INPUTS = 6, /* an op has eight, of which two are the host's own */
   CLAIMS = SL_NONNEGATIVE | SL_SUMS_TO_ONE | SL_SHIFT_INVARIANT | SL_KINKED |
            SL_CAUSAL_ONLY | SL_NULL_MASS
 };
@@ -62,13 +63,13 @@ static int check_shape (const char *file, const sl_plugin *p, sl_error *e) {
     return sl_fail (e, "%s: its %s has no %s", file, sl_plugin_shape (p),
                     p->mix ? "plan, forward or backward"
                            : "forward or backward");
-  if ((p->row && inputs != 0) || (p->gate && inputs != 1) ||
-      (p->mix && inputs < 1))
+  if ((p->row && inputs != 0) || (p->gate && inputs > 1) ||
+      (p->mix && (inputs < 1 || inputs > MOST_INPUTS)))
     return sl_fail (e, "%s: a %s with %d inputs; expected %s", file,
                     sl_plugin_shape (p), inputs,
                     p->row    ? "none"
-                    : p->gate ? "one"
-                              : "one or more");
+                    : p->gate ? "one or none"
+                              : "one to six");
   return 0;
 }
 
@@ -167,14 +168,48 @@ static int check_options (const char *file, const sl_plugin *p, sl_error *e) {
   return 0;
 }
 
+/* 'absent': {0, 0} is allowed. */
 static int check_width (const char *file, const char *kind, const char *name,
-                        sl_width w, sl_error *e) {
+                        sl_width w, int absent, sl_error *e) {
+  const int none = w.per_dhead == 0 && w.fixed == 0;
   if (w.per_dhead < 0 || w.fixed < 0 || w.per_dhead > 1 << 16 ||
-      w.fixed > 1 << 20 || (w.per_dhead == 0 && w.fixed == 0))
+      w.fixed > 1 << 20 || (none && !absent))
     return sl_fail (e,
                     "%s: %s '%s' has the width %d * d_head + %d; expected "
                     "1 or more",
                     file, kind, name, w.per_dhead, w.fixed);
+  return 0;
+}
+
+static int check_init (const char *file, const char *kind, const char *name,
+                       int init, double scale, sl_error *e) {
+  if (init < SL_DEFAULT || init > SL_UNIFORM)
+    return sl_fail (e, "%s: %s '%s' has the unknown init %d", file, kind, name,
+                    init);
+  if (!isfinite (scale) ||
+      ((init == SL_NORMAL || init == SL_UNIFORM) && scale < 0))
+    return sl_fail (e, "%s: %s '%s' has the scale %g", file, kind, name, scale);
+  return 0;
+}
+
+int sl_plugin_check_lists (const char *file, int params, const sl_param *param,
+                           int inputs, const sl_input *input, int absent,
+                           sl_error *e) {
+  for (int i = 0; i < params; i++) {
+    const sl_param *q = &param[i];
+    if (check_width (file, "parameter", q->name, q->width, absent, e) ||
+        check_init (file, "parameter", q->name, q->init, q->scale, e))
+      return -1;
+  }
+  for (int i = 0; i < inputs; i++) {
+    const sl_input *q = &input[i];
+    if (check_width (file, "input", q->name, q->width, absent, e) ||
+        check_init (file, "input", q->name, q->init, q->scale, e))
+      return -1;
+    if (q->shared != 0 && q->shared != 1)
+      return sl_fail (e, "%s: input '%s' has shared = %d; expected 0 or 1",
+                      file, q->name, q->shared);
+  }
   return 0;
 }
 
@@ -183,20 +218,7 @@ static int check_params (const char *file, const sl_plugin *p, sl_error *e) {
   if (check_names (file, "parameter", p->params, sizeof *p->params, n, e) ||
       check_names (file, "input", p->inputs, sizeof *p->inputs, inputs, e))
     return -1;
-  for (int i = 0; i < n; i++) {
-    const sl_param *q = &p->params[i];
-    if (check_width (file, "parameter", q->name, q->width, e)) return -1;
-    if (q->init < SL_ZEROS || q->init > SL_NORMAL)
-      return sl_fail (e, "%s: parameter '%s' has the unknown init %d", file,
-                      q->name, q->init);
-    if (!isfinite (q->scale) || (q->init == SL_NORMAL && q->scale < 0))
-      return sl_fail (e, "%s: parameter '%s' has the scale %g", file, q->name,
-                      q->scale);
-  }
-  for (int i = 0; i < inputs; i++)
-    if (check_width (file, "input", p->inputs[i].name, p->inputs[i].width, e))
-      return -1;
-  return 0;
+  return sl_plugin_check_lists (file, n, p->params, inputs, p->inputs, 0, e);
 }
 
 static int check_one (const char *file, const char *name, const sl_plugin *p,
@@ -247,6 +269,7 @@ static const char *difference (const sl_plugin *a, const sl_plugin *b) {
   if (a->flags != b->flags) return "claims";
   if (strcmp (sl_plugin_shape (a), sl_plugin_shape (b)) != 0) return "shape";
   if (a->config_size != b->config_size) return "config_size";
+  if (!a->adapt != !b->adapt) return "adapt";
   if (options != sl_plugin_options (b)) return "number of options";
   if (params != sl_plugin_params (b)) return "number of parameters";
   if (inputs != sl_plugin_inputs (b)) return "number of inputs";
@@ -262,7 +285,7 @@ static const char *difference (const sl_plugin *a, const sl_plugin *b) {
   for (int i = 0; i < inputs; i++) {
     const sl_input *p = &a->inputs[i], *q = &b->inputs[i];
     if (strcmp (p->name, q->name) != 0 || !same_width (p->width, q->width) ||
-        p->shared != q->shared)
+        p->shared != q->shared || p->init != q->init || p->scale != q->scale)
       return p->name;
   }
   return NULL;

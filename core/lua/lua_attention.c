@@ -58,23 +58,46 @@ static void set_options (lua_State *L, const sl_mechanism *m) {
   lua_setfield (L, -2, "options");
 }
 
-static void set_params (lua_State *L, const sl_param *p) {
-  static const char *const init[] = { "zeros", "const", "normal" };
+/* The fields that parameters and inputs share. */
+static void set_start (lua_State *L, const char *name, sl_width width, int init,
+                       double scale) {
+  static const char *const inits[] = { "default", "const", "normal",
+                                       "uniform" };
+  set_text (L, "name", name);
+  set_text (L, "init", inits[init]);
+  lua_pushnumber (L, scale);
+  lua_setfield (L, -2, "scale");
+  lua_pushinteger (L, width.per_dhead);
+  lua_setfield (L, -2, "width_per_dhead");
+  lua_pushinteger (L, width.fixed);
+  lua_setfield (L, -2, "width_fixed");
+}
+
+static int left_out (sl_width w) {
+  return w.per_dhead == 0 && w.fixed == 0;
+}
+
+/* Parameters and inputs that these options do not leave out. */
+static void set_lists (lua_State *L, const sl_mechanism *m) {
   lua_newtable (L);
-  for (int i = 0; p && p[i].name; i++) {
+  for (const sl_param *p = m->params; p->name; p++) {
+    if (left_out (p->width)) continue;
     lua_createtable (L, 0, 6);
-    set_text (L, "name", p[i].name);
-    set_text (L, "doc", p[i].doc);
-    set_text (L, "init", init[p[i].init]);
-    lua_pushnumber (L, p[i].scale);
-    lua_setfield (L, -2, "scale");
-    lua_pushinteger (L, p[i].width.per_dhead);
-    lua_setfield (L, -2, "width_per_dhead");
-    lua_pushinteger (L, p[i].width.fixed);
-    lua_setfield (L, -2, "width_fixed");
-    lua_rawseti (L, -2, i + 1);
+    set_start (L, p->name, p->width, p->init, p->scale);
+    set_text (L, "doc", p->doc);
+    lua_rawseti (L, -2, luaL_len (L, -2) + 1);
   }
   lua_setfield (L, -2, "params");
+  lua_newtable (L);
+  for (const sl_input *p = m->inputs; p->name; p++) {
+    if (left_out (p->width)) continue;
+    lua_createtable (L, 0, 6);
+    set_start (L, p->name, p->width, p->init, p->scale);
+    lua_pushboolean (L, p->shared);
+    lua_setfield (L, -2, "shared");
+    lua_rawseti (L, -2, luaL_len (L, -2) + 1);
+  }
+  lua_setfield (L, -2, "inputs");
 }
 
 /* mechanism:params_count (d_head): numbers of parameters of one head. */
@@ -107,7 +130,7 @@ static void push_mechanism (lua_State *L, const sl_mechanism *m) {
   set_text (L, "shape", p->row ? "row" : p->gate ? "gate" : "mix");
   set_claims (L, p->flags);
   set_options (L, m);
-  set_params (L, p->params);
+  set_lists (L, m);
   lua_pushcfunction (L, params_count);
   lua_setfield (L, -2, "params_count");
   lua_setiuservalue (L, -2, 1);

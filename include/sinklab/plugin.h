@@ -8,9 +8,9 @@
 **
 ** Contract. The host owns every buffer and no two overlap. Plugins keep no
 ** state: equal arguments give equal bits, in any order of calls, on any number
-** of threads at once. Kernels cannot fail: only validate and plan (called on
-** the main thread) can refuse, with -1 and one sentence in 'err'. Outputs and
-** input gradients are overwritten; dparam is accumulated.
+** of threads at once. Kernels cannot fail: only validate and plan can refuse,
+** with -1 and one sentence in 'err'. Outputs and input gradients are
+** overwritten; dparam is accumulated.
 **
 ** Growth. New fields go last in their struct and raise SL_ABI_MINOR. List
 ** elements (option, param, input) never grow, because that would change their
@@ -47,9 +47,14 @@ enum {
                           ** mass on nothing */
 };
 enum { SL_INT, SL_REAL, SL_BOOL, SL_CHOICE }; /* sl_option.type */
-enum { SL_ZEROS, SL_CONST, SL_NORMAL };       /* sl_param.init */
+/* How a parameter or the matrix of an input starts. SL_DEFAULT: a parameter at
+** 0, a matrix as the model's other matrices; SL_CONST: every element is 'scale';
+** SL_NORMAL: from N(0, scale^2); SL_UNIFORM: from [-scale, scale). */
+enum { SL_DEFAULT, SL_CONST, SL_NORMAL, SL_UNIFORM };
+enum { SL_ZEROS = SL_DEFAULT }; /* of a parameter: the same, said plainly */
 
-/* A width that may depend on the width of a head: per_dhead * d_head + fixed. */
+/* A width that may depend on the width of a head: per_dhead * d_head + fixed. Of
+** a gate, d_head is the width of the head output that it gets. */
 typedef struct sl_width {
   int per_dhead, fixed;
 } sl_width;
@@ -65,8 +70,7 @@ typedef struct sl_option {
   const char *const *choices; /* SL_CHOICE: names, ended by NULL */
 } sl_option;
 
-/* A learnable vector, one per head. SL_CONST: every element is 'scale';
-** SL_NORMAL: drawn from N(0, scale^2). */
+/* A learnable vector, one per head. */
 typedef struct sl_param {
   const char *name, *doc;
   sl_width width;
@@ -74,11 +78,17 @@ typedef struct sl_param {
   double scale;
 } sl_param;
 
-/* A linear map of the layer input, made and differentiated by the host. */
+/* A linear map z = W x of the layer input x, made and differentiated by the host;
+** W is the model's parameter layerN.<name>. There is no bias: where one is
+** wanted, it is a parameter that the kernel adds. A mix whose values are an input
+** calls it 'v' (one row of d_out numbers a token): measurements then know what
+** its weights weigh. A gate has at most one input, a mix one to six. */
 typedef struct sl_input {
   const char *name;
   sl_width width; /* per head */
   int shared;     /* 1: one slice for all heads */
+  int init;       /* of W */
+  double scale;
 } sl_input;
 
 /* Services of the host; may grow at the end. */
@@ -98,9 +108,15 @@ typedef struct sl_call {
   const real *param;  /* this head's, in declaration order */
   real *scratch;      /* this thread's; contents undefined. row: n reals; gate:
                       ** none; mix: as planned */
-  int head, d_head;
-  int pos, first; /* row: absolute index (from 0) of the query and of s[0] */
-  int length;     /* tokens of this sequence, padding left out */
+  int head, heads;    /* which head (from 0), of how many */
+  int layer;          /* which layer of the model, from 0 */
+  int d_head;         /* as in sl_width */
+  int pos,
+      first;    /* row: absolute index (from 0) of the query and of s[0]; gate:
+                  ** pos is the token's */
+  int length;   /* tokens of this sequence, padding left out */
+  double scale; /* of q.k in this layer: in a row's scores already, in a mix's
+                  ** to be applied by it */
 } sl_call;
 
 /* (a) row: the n >= 1 visible scores of one query -> its weights. */
@@ -110,7 +126,8 @@ typedef struct sl_row {
                     const real *dw, real *ds, real *dparam);
 } sl_row;
 
-/* (b) gate: head output o (n numbers) and projected input z -> y. */
+/* (b) gate: head output o (n numbers) and projected input z -> y (n numbers). z
+** and dz are NULL for a gate without an input. */
 typedef struct sl_gate {
   void (*forward) (const sl_call *c, int n, const real *o, const real *z,
                    real *y);
@@ -118,20 +135,27 @@ typedef struct sl_gate {
                     const real *dy, real *d_o, real *dz, real *dparam);
 } sl_gate;
 
-/* One head of one sequence: t tokens; query i sees keys lo[i] <= j < hi[i]. */
+/* One head of one sequence: t >= 1 tokens, padding left out; query i sees keys
+** lo[i] <= j < hi[i], of which there is one at least. Causal attention without a
+** window: lo[i] = 0 and hi[i] = i + 1. */
 typedef struct sl_shape {
   int t, d_head, d_out;
   const int *lo, *hi;
 } sl_shape;
 
-/* What a mix asks of the host, in reals. */
+/* What a mix asks of the host for one head of one sequence, in reals; d_out, the
+** width of its output, is d_head unless plan says otherwise. */
 typedef struct sl_plan {
   size_t saved, scratch;
   int d_out;
 } sl_plan;
 
-/* (c) mix: the whole mechanism; in[i] is t x width(i). */
+/* (c) mix: the whole mechanism. in[i] is t x width(i), row-major, and NULL if the
+** options leave that input out; out is t x d_out. */
 typedef struct sl_mix {
+  /* Called on any thread, with the longest t that will follow (kernels get every
+  ** t up to it), d_head, and neither d_out nor lo and hi; d_out must not depend on
+  ** t. */
   int (*plan) (const void *config, const sl_shape *sh, sl_plan *p, char *err,
                size_t cap);
   void (*forward) (const sl_call *c, const sl_shape *sh, const real *const *in,
@@ -139,7 +163,8 @@ typedef struct sl_mix {
   void (*backward) (const sl_call *c, const sl_shape *sh, const real *const *in,
                     const real *out, const real *saved, const real *dout,
                     real *const *din, real *dparam);
-  /* t x t weights for sink analysis, or NULL: it has none. */
+  /* t x t weights for sink analysis (every element written: 0 where a key is not
+  ** seen), or NULL: it has none. */
   void (*weights) (const sl_call *c, const sl_shape *sh, const real *const *in,
                    real *w);
 } sl_mix;
@@ -157,6 +182,9 @@ typedef struct sl_plugin {
   const sl_row *row; /* exactly one of these three */
   const sl_gate *gate;
   const sl_mix *mix;
+  /* How options change the two lists, or NULL. It gets copies of them and may change
+  ** width ({0, 0}: left out), init, scale and shared. Equal configs, equal lists. */
+  void (*adapt) (const void *config, sl_param *params, sl_input *inputs);
 } sl_plugin;
 
 #define SL_ABI SL_ABI_MAJOR, SL_ABI_MINOR, sizeof (sl_plugin)

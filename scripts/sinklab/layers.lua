@@ -57,6 +57,7 @@ local function mechanism_init(mechanism, d_head)
       local width = p.width_per_dhead * d_head + p.width_fixed
       local part = { shape[1], width }
       parts[#parts + 1] = p.init == "normal" and g:normal(0, p.scale, part)
+          or p.init == "uniform" and g:uniform(-p.scale, p.scale, part)
           or g:full(part, p.init == "const" and p.scale or 0)
     end
     return #parts == 1 and parts[1] or core.concat(parts, 2)

@@ -27,7 +27,7 @@ SOME char *const names[] = { "one", "two", NULL };
 SOME char *const no_names[] = { NULL };
 SOME sl_row whole_row = { forward, backward };
 SOME sl_row half_row = { forward, NULL };
-SOME sl_input input[] = { { "z", { 1, 0 }, 0 }, { 0 } };
+SOME sl_input input[] = { { .name = "z", .width = { 1, 0 } }, { 0 } };
 SOME sl_mix no_mix = { 0 };
 
 /* The defaults: an option list that is right, no parameters. */
@@ -104,7 +104,7 @@ SOME sl_mix no_mix = { 0 };
   { "p", "", { 0, 0 }, SL_ZEROS, 0 }
 #elif defined CASE_param_init
 #define PARAMS \
-  { "p", "", { 0, 1 }, 3, 0 }
+  { "p", "", { 0, 1 }, 4, 0 }
 #elif defined CASE_param_scale
 #define PARAMS \
   { "p", "", { 0, 1 }, SL_NORMAL, -1 }

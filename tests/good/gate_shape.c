@@ -1,7 +1,7 @@
 /* gate_shape.c - a gate that loads: y = o * z. For tests of the loader. */
 #include <sinklab/plugin.h>
 
-static const sl_input inputs[] = { { "z", { 1, 0 }, 0 }, { 0 } };
+static const sl_input inputs[] = { { .name = "z", .width = { 1, 0 } }, { 0 } };
 
 static void forward (const sl_call *c, int n, const real *o, const real *z,
                      real *y) {

@@ -2,7 +2,7 @@
 #include <sinklab/plugin.h>
 #include <string.h>
 
-static const sl_input inputs[] = { { "x", { 1, 0 }, 0 }, { 0 } };
+static const sl_input inputs[] = { { .name = "x", .width = { 1, 0 } }, { 0 } };
 
 static int plan (const void *config, const sl_shape *sh, sl_plan *p, char *err,
                  size_t cap) {
