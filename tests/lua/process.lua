@@ -35,7 +35,8 @@ function process.folder(name)
   return path
 end
 
-local function shell(command)
+--- Run a shell command. @return { code, out, err }; code is negative for a signal.
+function process.shell(command)
   count = count + 1
   local out, err = scratch .. "/out" .. count, scratch .. "/err" .. count
   local _, how, code = os.execute(("{ %s\n} >%s 2>%s"):format(command, quote(out),
@@ -67,14 +68,14 @@ function process.run(arguments, options)
   if options.input then
     input = process.write(scratch .. "/input", options.input)
   end
-  return shell(command_line(arguments, options) .. " <" .. quote(input))
+  return process.shell(command_line(arguments, options) .. " <" .. quote(input))
 end
 
 --- Run sinklab, wait until its standard output has `ready`, send a signal, wait.
 function process.signalled(arguments, signal, ready, options)
   local out = scratch .. "/ready"
   process.write(out, "")
-  return shell(([[
+  return process.shell(([[
     %s </dev/null >%s &
     child=$!
     tries=0
