@@ -212,12 +212,6 @@ static int set_arg (lua_State *L) {
   return 0;
 }
 
-/* Lua: print, after --quiet. */
-static int print_nothing (lua_State *L) {
-  (void)L;
-  return 0;
-}
-
 static int call_library (sl_session *s, const char *name, int n,
                          const char *const *text) {
   lua_pushcfunction (s->L, library_command);
@@ -252,7 +246,6 @@ static int run_script (sl_session *s, arguments *a) {
   if (sl_session_call (s, 2, 0) != LUA_OK)
     return complain (lua_tostring (s->L, -1));
   if (sl_session_load (s, path, shown, &e) != 0) return complain (e.text);
-  if (a->quiet) lua_register (s->L, "print", print_nothing);
   sl_session_strict (s);
   return conclude (s, sl_session_call (s, 0, 1));
 }
@@ -348,7 +341,7 @@ static int command_help (int argc, char **argv) {
   puts ("\nOptions of every script (its own: sinklab run SCRIPT --help):\n"
         "  --out=DIR      where results go (default runs/<script>-<UTC time>)\n"
         "  --threads=N    worker threads; 0 = all (default)\n"
-        "  --quiet        show errors and failed claims only, silence print\n"
+        "  --quiet        no progress lines: results, claims and errors only\n"
         "  --traceback    show the Lua stack with an error\n"
         "\nExit status: 0 it ran and every claim held, 1 an error, 2 it ran and"
         " a claim\ndid not hold, 130 or 143 interrupted.");

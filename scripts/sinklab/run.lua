@@ -216,7 +216,7 @@ end
 
 --- Print an aligned table: names of columns, then rows of as many cells.
 function methods:table(names, rows)
-  if not core.quiet() then io.write(text.table(names, rows), "\n") end
+  io.write(text.table(names, rows), "\n")
 end
 
 -- Claims.
@@ -262,10 +262,8 @@ function methods:claim(claim, value, op, bound)
   local claims = self.record.claims
   claims[#claims + 1] = json.object({ text = claim, value = value, op = op,
     bound = bound, holds = holds }, { "text", "value", "op", "bound", "holds" })
-  if not (holds and core.quiet()) then
-    io.write(("%s  %s: %s %s %s\n"):format(holds and "holds" or "FAILS", claim,
-      in_words(value, bound), op, in_words(bound, value)))
-  end
+  io.write(("%s  %s: %s %s %s\n"):format(holds and "holds" or "FAILS", claim,
+    in_words(value, bound), op, in_words(bound, value)))
   save(self)
   return holds
 end

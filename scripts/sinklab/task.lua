@@ -52,7 +52,8 @@ local function new(given)
   if (o.d_model == nil) == (o.vocab == nil) then
     check.fail("lab.task: give either d_model (x holds numbers) or vocab (x holds token ids)")
   end
-  local loss = o.loss or (o.vocab and "cross_entropy" or "mse")
+  local named = o.loss or (o.vocab and "cross_entropy" or "mse")
+  local loss = named
   if type(loss) == "string" then
     check.options("lab.task", { loss = loss },
       { loss = { "string", choices = { "mse", "cross_entropy" } } })
@@ -60,7 +61,8 @@ local function new(given)
   end
   return setmetatable({ name = o.name, sampler = o.sample, seq_len = o.seq_len,
     d_model = o.d_model, vocab = o.vocab, batch_options = o.options,
-    d_output = o.d_output or o.d_model or o.vocab, loss = loss }, Task)
+    d_output = o.d_output or o.d_model or o.vocab, loss = loss,
+    loss_name = named == "mse" and "mse" or "loss" }, Task)
 end
 
 local function same_shape(shape, want)

@@ -68,8 +68,8 @@ end
 -- @param quiet      no progress; default: what --quiet says
 -- @param shard, groups  how a batch is cut: sequences a replay, and groups of shards
 --                   (default about 256 tokens, and 8 groups)
--- @return { steps, stopped_by, loss, linf, wall_s, steps_per_s, eval = { samples, loss,
---         linf }, log = { { step, loss, linf, lr, time }, ... } }
+-- @return { steps, stopped_by, loss, linf, wall_s, steps_per_s, eval = { samples, linf,
+--         mse or loss }, log = { { step, loss, linf, lr, time }, ... } }
 local function train(model, task, given)
   local what = "lab.train"
   local o = check.options(what, given, rules)
@@ -136,7 +136,8 @@ local function train(model, task, given)
   elseif o.eval > 0 then
     local samples = math.max(shard, o.eval // shard * shard)
     local eval_loss, eval_linf = trainer:evaluate(samples)
-    result.eval = { samples = samples, loss = eval_loss, linf = eval_linf }
+    result.eval = { samples = samples, linf = eval_linf,
+      [task.loss_name] = eval_loss }
   end
   return result
 end
