@@ -115,6 +115,36 @@ START_TEST (results_print) {
 }
 END_TEST
 
+/* The README's session: its lines are typed, the rest is what must be shown. */
+START_TEST (readme_session) {
+  char *text, *line, *end, *rest;
+  size_t n;
+  int typed = 0;
+  sl_error e;
+  text = sl_file_read (SINKLAB_TEST_SOURCE "/../README.md", 0, &n, &e);
+  ck_assert_msg (text != NULL, "%s", e.text);
+  line = strstr (text, "```repl\n");
+  ck_assert_ptr_nonnull (line);
+  end = strstr (line + 3, "```");
+  ck_assert_ptr_nonnull (end);
+  *end = '\0';
+  start ();
+  for (line = strtok_r (line + 8, "\n", &rest); line != NULL;
+       line = strtok_r (NULL, "\n", &rest))
+    if (strncmp (line, "> ", 2) == 0) {
+      expect ("> ");
+      type (line + 2);
+      type ("\n");
+      expect ("\n");
+      typed++;
+    } else
+      expect (line);
+  sl_free (text);
+  ck_assert_int_ge (typed, 3);
+  ck_assert_int_eq (leave (), 0);
+}
+END_TEST
+
 START_TEST (errors_go_on) {
   start ();
   type ("nil + 1\n");
@@ -195,5 +225,5 @@ START_TEST (sigterm_ends_it) {
 }
 END_TEST
 
-SUITE_MAIN ("lua_repl", results_print, errors_go_on, control_c, training_stops,
-            history_is_kept, sigterm_ends_it)
+SUITE_MAIN ("lua_repl", results_print, readme_session, errors_go_on, control_c,
+            training_stops, history_is_kept, sigterm_ends_it)

@@ -2,7 +2,7 @@
 --
 --   sh     commands, run one by one in a folder that has build, include and scripts
 --   lua, c  a file, under the name in its first comment, for the commands after it
---   repl   lines after "> " are typed; the other lines are what must be printed
+--   repl   a session at the prompt: check_lua_repl.c types the README's
 --   json, text  shown, not run
 -- The README's two first commands are .ci/run's: here only that it calls them.
 local check = require "check"
@@ -52,21 +52,8 @@ end
 
 kinds.lua, kinds.c = keep, keep
 
-function kinds.repl(block, folder)
-  local typed, want = {}, {}
-  for _, line in ipairs(block.lines) do
-    if line:sub(1, 2) == "> " then
-      typed[#typed + 1] = line:sub(3)
-    else
-      want[#want + 1] = line
-    end
-  end
-  local result = process.run({}, { folder = folder,
-    input = table.concat(typed, "\n") .. "\n" })
-  check.equal(result.code, 0, result.err)
-  check.equal(result.out, table.concat(want, "\n") .. "\n")
-end
-
+-- A prompt needs a terminal: check_lua_repl.c types these.
+function kinds.repl() end
 function kinds.json() end
 function kinds.text() end
 
