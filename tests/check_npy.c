@@ -247,7 +247,8 @@ START_TEST (hostile_files_are_refused) {
 }
 END_TEST
 
-/* Every byte of a good file cut off or changed: read or refused, never worse. */
+/* Every byte of a good file cut off or changed: read or refused, never
+** worse. */
 START_TEST (damaged_files_do_no_harm) {
   size_t n, read = 0, refusals = 0, live;
   char *file;

@@ -1,8 +1,9 @@
-/* check_program.c - record, replay, gradients, threads, failing allocations, with
-** small operations that exist only here. */
+/* check_program.c - record, replay, gradients, threads, failing allocations,
+** with small operations that exist only here. */
 #include "base/memory.h"
 #include "program/program.h"
 #include "support/suite.h"
+#include "support/tiny_ops.h"
 #include <math.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -13,175 +14,13 @@
   }
 
 static sl_error error;
-static atomic_int backward_calls; /* shards run on threads */
+static atomic_int tiny_backward_calls; /* shards run on threads */
 
-/* ------------------------------------------------------------------ operations */
-
-/* Element 'index' of the shape 'of' in v, which broadcasts to it. */
-static double *spread (const sl_view *v, const sl_view *of, size_t index) {
-  ptrdiff_t offset = 0;
-  for (int i = 1; i <= of->ndim; i++) {
-    size_t size = (size_t)of->dim[of->ndim - i];
-    if (i <= v->ndim && v->dim[v->ndim - i] != 1)
-      offset += (ptrdiff_t)(index % size) * v->stride[v->ndim - i];
-    index /= size;
-  }
-  return (double *)v->data + offset;
-}
-
-/* blend (a, b) -> p = a * b, h = sum of p^2 / 2; saves b as it was spread. */
-static int blend_infer (sl_infer *q, sl_error *e) {
-  q->n_out = 2;
-  if (sl_broadcast_shape (&q->in[0], &q->in[1], &q->out[0], e) < 0) return -1;
-  q->saved = q->scratch = sl_view_count (&q->out[0]);
-  return 0;
-}
-
-static void blend_forward (const sl_run *r) {
-  double *p = r->out[0].data, *half = r->out[1].data, *saved = r->saved;
-  *half = 0;
-  for (size_t i = 0; i < sl_view_count (&r->out[0]); i++) {
-    saved[i] = *spread (&r->in[1], &r->out[0], i);
-    p[i] = *spread (&r->in[0], &r->out[0], i) * saved[i];
-    *half += p[i] * p[i] / 2;
-  }
-}
-
-static void blend_backward (const sl_run *r) {
-  const double *p = r->out[0].data, *dp = r->dout[0].data,
-               *dhalf = r->dout[1].data, *saved = r->saved;
-  double *g = r->scratch;
-  backward_calls++;
-  for (size_t i = 0; i < sl_view_count (&r->out[0]); i++)
-    g[i] = (dp ? dp[i] : 0) + (dhalf ? *dhalf * p[i] : 0);
-  for (size_t i = 0; i < sl_view_count (&r->out[0]); i++) {
-    if (r->din[0].data) *spread (&r->din[0], &r->out[0], i) += g[i] * saved[i];
-    if (r->din[1].data)
-      *spread (&r->din[1], &r->out[0], i) +=
-          g[i] * *spread (&r->in[0], &r->out[0], i);
-  }
-}
-
-/* total (a, scale) -> sum of sin (a) * scale */
-typedef struct total_attr {
-  double scale;
-} total_attr;
-
-static int total_infer (sl_infer *q, sl_error *e) {
-  (void)e;
-  q->out[0].ndim = 0;
-  return 0;
-}
-
-static void total_forward (const sl_run *r) {
-  const total_attr *a = r->attr;
-  double sum = 0;
-  for (size_t i = 0; i < sl_view_count (&r->in[0]); i++)
-    sum += sin (sl_view_get (&r->in[0], SL_F64, i)) * a->scale;
-  *(double *)r->out[0].data = sum;
-}
-
-static void add_slope (const sl_run *r, double factor) {
-  const total_attr *a = r->attr;
-  backward_calls++;
-  for (size_t i = 0; i < sl_view_count (&r->in[0]); i++) {
-    double x = sl_view_get (&r->in[0], SL_F64, i);
-    double d = sl_view_get (&r->din[0], SL_F64, i);
-    d += factor * cos (x) * a->scale * *(const double *)r->dout[0].data;
-    sl_view_set (&r->din[0], SL_F64, i, d);
-  }
-}
-
-static void total_backward (const sl_run *r) {
-  add_slope (r, 1);
-}
-static void wrong_backward (const sl_run *r) {
-  add_slope (r, 1.001);
-}
-
-/* noise () -> uniform numbers, as sl_draw says */
-static int noise_infer (sl_infer *q, sl_error *e) {
-  const ptrdiff_t *dim = q->attr;
-  (void)e;
-  q->out[0].ndim = 2;
-  q->out[0].dim[0] = dim[0];
-  q->out[0].dim[1] = dim[1];
-  return 0;
-}
-
-static double noise_at (const sl_draw *draw, uint32_t sample, uint32_t i) {
-  uint32_t word[4],
-      counter[4] = { i, draw->first_sample + sample, draw->step, 7 };
-  sl_philox (draw->seed, counter, word);
-  return sl_uniform53 (word[0], word[1]);
-}
-
-static void noise_forward (const sl_run *r) {
-  for (ptrdiff_t s = 0; s < r->out[0].dim[0]; s++)
-    for (ptrdiff_t i = 0; i < r->out[0].dim[1]; i++)
-      ((double *)r->out[0].data)[s * r->out[0].dim[1] + i] =
-          noise_at (r->draw, (uint32_t)s, (uint32_t)i);
-}
-
-/* order (a) -> 100 * ordinal + observer's number */
-static void order_forward (const sl_run *r) {
-  *(double *)r->out[0].data =
-      100 * r->ordinal + (r->observer ? *(double *)r->observer : 0);
-}
-
-static int refuse_infer (sl_infer *q, sl_error *e) {
-  (void)q;
-  return sl_fail (e, "refuse: never");
-}
-
-static const sl_op blend = { .name = "blend",
-                             .min_in = 2,
-                             .max_in = 2,
-                             .infer = blend_infer,
-                             .forward = blend_forward,
-                             .backward = blend_backward };
-static const sl_op total = { .name = "total",
-                             .min_in = 1,
-                             .max_in = 1,
-                             .attr_size = sizeof (total_attr),
-                             .infer = total_infer,
-                             .forward = total_forward,
-                             .backward = total_backward };
-static const sl_op wrong = { .name = "wrong",
-                             .min_in = 1,
-                             .max_in = 1,
-                             .attr_size = sizeof (total_attr),
-                             .infer = total_infer,
-                             .forward = total_forward,
-                             .backward = wrong_backward };
-static const sl_op noise = { .name = "noise",
-                             .flags = SL_OP_NO_GRADIENT | SL_OP_SERIAL,
-                             .attr_size = 2 * sizeof (ptrdiff_t),
-                             .infer = noise_infer,
-                             .forward = noise_forward };
-static const sl_op order = { .name = "order",
-                             .min_in = 1,
-                             .max_in = 1,
-                             .flags = SL_OP_NO_GRADIENT,
-                             .infer = total_infer,
-                             .forward = order_forward };
-static const sl_op refuse = {
-  .name = "refuse", .max_in = 1, .infer = refuse_infer, .forward = order_forward
-};
-
-static const sl_op_list *private_ops (sl_dtype dtype) {
-  static const sl_op *const f64[] = { &blend, &total,  &wrong, &noise,
-                                      &order, &refuse, NULL };
-  static const sl_op *const f32[] = { NULL };
-  static const sl_op_list lists[] = { { f32 }, { f64 } };
-  return &lists[dtype];
-}
-
-/* --------------------------------------------------------------------- support */
+/* Support. */
 
 static sl_context start (int threads) {
   sl_context c;
-  ck_assert_int_eq (sl_op_add_list (private_ops), 0);
+  ck_assert_int_eq (tiny_ops_register (), 0);
   ck_assert_msg (sl_context_init (&c, threads, &error) == 0, "%s", error.text);
   return c;
 }
@@ -209,9 +48,9 @@ static double number (sl_view v) {
   return *(double *)v.data;
 }
 
-/* What a recording can meet: parameters as views of views of one flat storage, an
-** input x (2, 3), noise (2, 3), broadcasting, a tensor used twice, both outputs of an
-** operation used, branches that need no gradient.
+/* What a recording can meet: parameters as views of views of one flat storage,
+** an input x (2, 3), noise (2, 3), broadcasting, a tensor used twice, both
+** outputs of an operation used, branches that need no gradient.
 **   h = x * w[1..2]; again = h * bias;
 **   loss = total (again * noise) * sum (again^2) / 2 */
 typedef struct model {
@@ -236,7 +75,7 @@ static void model_free (model *m) {
 
 static int model_record (sl_context *c, model *m) {
   static const ptrdiff_t noise_shape[] = { 2, 3 };
-  const total_attr scale = { 0.5 };
+  const tiny_total_attr scale = { 0.5 };
   sl_tensor *w = NULL, *part = NULL, *turned = NULL, *bias = NULL, *q = NULL,
             *out[2] = { NULL }, *again[2] = { NULL }, *last[2] = { NULL };
   int status = -1;
@@ -256,26 +95,26 @@ static int model_record (sl_context *c, model *m) {
   part = turned ? sl_tensor_transpose (turned, 0, 1, &error) : NULL;
   bias = part ? sl_tensor_select (m->flat, 0, 13, &error) : NULL;
   if (bias == NULL) goto done;
-  if (sl_apply (c, &noise, noise_shape, 0, NULL, &m->noise, &error) < 0)
+  if (sl_apply (c, &tiny_noise, noise_shape, 0, NULL, &m->noise, &error) < 0)
     goto done;
-  if (sl_apply (c, &blend, NULL, 2, (sl_tensor *[]){ m->x, part }, out,
+  if (sl_apply (c, &tiny_blend, NULL, 2, (sl_tensor *[]){ m->x, part }, out,
                 &error) < 0)
     goto done;
   m->h = sl_tensor_retain (out[0]);
-  if (sl_apply (c, &blend, NULL, 2, (sl_tensor *[]){ out[0], bias }, again,
+  if (sl_apply (c, &tiny_blend, NULL, 2, (sl_tensor *[]){ out[0], bias }, again,
                 &error) < 0) /* bias is broadcast from () */
     goto done;
-  if (sl_apply (c, &blend, NULL, 2, (sl_tensor *[]){ again[0], m->noise }, last,
-                &error) < 0)
+  if (sl_apply (c, &tiny_blend, NULL, 2, (sl_tensor *[]){ again[0], m->noise },
+                last, &error) < 0)
     goto done;
-  m->unused = apply1 (c, &order, NULL, out[0]);
+  m->unused = apply1 (c, &tiny_order, NULL, out[0]);
   m->half = sl_tensor_retain (out[1]);
   /* again[0] and again[1] both count */
-  q = apply1 (c, &total, &scale, last[0]);
+  q = apply1 (c, &tiny_total, &scale, last[0]);
   if (m->unused == NULL || q == NULL) goto done;
   release (&last[0]);
   release (&last[1]);
-  if (sl_apply (c, &blend, NULL, 2, (sl_tensor *[]){ q, again[1] }, last,
+  if (sl_apply (c, &tiny_blend, NULL, 2, (sl_tensor *[]){ q, again[1] }, last,
                 &error) < 0)
     goto done;
   m->loss = sl_tensor_retain (last[0]);
@@ -319,12 +158,12 @@ static double model_loss (const double *flat, const double *x,
     for (int j = 0; j < 3; j++) {
       double again = x[3 * i + j] * flat[3 * (i + 1) + j] * flat[13];
       half += again * again / 2;
-      sum += 0.5 * sin (again * noise_at (draw, (uint32_t)i, (uint32_t)j));
+      sum += 0.5 * sin (again * tiny_noise_at (draw, (uint32_t)i, (uint32_t)j));
     }
   return sum * half;
 }
 
-/* ----------------------------------------------------------------------- tests */
+/* Tests. */
 
 START_TEST (replay_follows_draw_parameters_and_inputs) {
   sl_context c = start (1);
@@ -365,9 +204,9 @@ START_TEST (gradients_match_differences) {
   double *flat = m.flat->storage->data, x[6], sum = 0;
   sl_tensor_to_doubles (m.x, x);
   sl_replica_forward (r, &draw, NULL);
-  backward_calls = 0;
+  tiny_backward_calls = 0;
   sl_replica_backward (r, 1);
-  ck_assert_int_eq (backward_calls, 5);
+  ck_assert_int_eq (tiny_backward_calls, 5);
   for (int i = 0; i < FLAT; i++) {
     double h = 1e-4, keep = flat[i], d;
     flat[i] = keep + h;
@@ -430,8 +269,8 @@ END_TEST
 
 START_TEST (check_tells_right_from_wrong) {
   sl_context c = start (1);
-  const total_attr one = { 1 };
-  const sl_op *const ops[] = { &total, &wrong };
+  const tiny_total_attr one = { 1 };
+  const sl_op *const ops[] = { &tiny_total, &tiny_wrong };
   double worst = -1, before[FLAT], after[FLAT];
   model m = recorded (&c);
   sl_tensor_to_doubles (m.flat, before);
@@ -566,15 +405,18 @@ START_TEST (failures_name_operation_and_shapes) {
     sl_tensor *in[2];
     const char *text;
   } cases[] = {
-    { &blend, 2, { a, b }, "blend: shapes (2, 3) and (4) do not broadcast" },
-    { &blend, 1, { a }, "blend: got 1 inputs, takes 2 to 2" },
-    { &blend,
+    { &tiny_blend,
+      2,
+      { a, b },
+      "blend: shapes (2, 3) and (4) do not broadcast" },
+    { &tiny_blend, 1, { a }, "blend: got 1 inputs, takes 2 to 2" },
+    { &tiny_blend,
       2,
       { a, single },
       "blend: input 1 is f64 but input 2 is f32; convert one of them with to" },
-    { &total, 1, { a }, "total: needs attributes" },
-    { &refuse, 1, { a }, "refuse: never" },
-    { &order, 1, { single }, "order: the f64 operation got a f32 input" },
+    { &tiny_total, 1, { a }, "total: needs attributes" },
+    { &tiny_refuse, 1, { a }, "refuse: never" },
+    { &tiny_order, 1, { single }, "order: the f64 operation got a f32 input" },
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     ck_assert_int_eq (
@@ -615,7 +457,7 @@ START_TEST (ordinals_observers_and_text) {
   sl_program *p = sl_program_begin (&c, &error);
   sl_replica *r;
   char *text;
-  for (int i = 0; i < 3; i++) x[i] = apply1 (&c, &order, NULL, a);
+  for (int i = 0; i < 3; i++) x[i] = apply1 (&c, &tiny_order, NULL, a);
   ck_assert_int_eq (sl_program_input (p, x[0], &error), -1);
   ck_assert_str_eq (error.text,
                     "input: an operation of the program made this tensor");
@@ -645,7 +487,8 @@ START_TEST (ordinals_observers_and_text) {
 }
 END_TEST
 
-/* More storages than the table of slots begins with: it grows and still finds all. */
+/* More storages than the table of slots begins with: it grows and still finds
+** all. */
 START_TEST (long_programs) {
   enum { N = 500 };
   sl_context c = start (1);
@@ -657,9 +500,9 @@ START_TEST (long_programs) {
   for (int i = 0; i < N; i++) {
     w[i] = numbers (0, NULL, 1 + (i % 7 - 3) * 0.01, 0);
     product *= 1 + (i % 7 - 3) * 0.01;
-    ck_assert_int_eq (
-        sl_apply (&c, &blend, NULL, 2, (sl_tensor *[]){ x, w[i] }, out, &error),
-        0);
+    ck_assert_int_eq (sl_apply (&c, &tiny_blend, NULL, 2,
+                                (sl_tensor *[]){ x, w[i] }, out, &error),
+                      0);
     ck_assert_int_eq (sl_program_want (p, w[i], &error), 0);
     sl_tensor_release (x);
     sl_tensor_release (out[1]);

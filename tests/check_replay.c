@@ -1,5 +1,5 @@
-/* check_replay.c - a small model of real operations: replay is what ran at once,
-** gradients are right, bits do not depend on threads, nothing leaks. */
+/* check_replay.c - a small model of real operations: replay is what ran at
+** once, gradients are right, bits do not depend on threads, nothing leaks. */
 #include "base/memory.h"
 #include "ops/ops.h"
 #include "program/program.h"

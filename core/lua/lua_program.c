@@ -1,4 +1,4 @@
-/* lua_program.c - programs in Lua: recorded, replayed, differentiated, checked. */
+/* lua_program.c - programs in Lua: recorded, replayed, checked. */
 #include "base/memory.h"
 #include "lua/lua_tensor.h"
 #include <string.h>
@@ -6,7 +6,7 @@
 #define REPLICA "sinklab.replica"
 #define RECORDING "sinklab.recording"
 
-/* -------------------------------------------------------------------- recording */
+/* Recording. */
 
 static int program_release (lua_State *L) {
   sl_program **box = luaL_checkudata (L, 1, SL_LUA_PROGRAM);
@@ -16,8 +16,9 @@ static int program_release (lua_State *L) {
   return 0;
 }
 
-/* What is being recorded ends with the function that record calls; after an error in
-** it the program, which nobody will see, is freed. The box is user value 1. */
+/* What is being recorded ends with the function that record calls; after an
+** error in it the program, which nobody will see, is freed. The box is user
+** value 1. */
 static int recording_close (lua_State *L) {
   int *done = luaL_checkudata (L, 1, RECORDING);
   sl_program **box;
@@ -31,8 +32,8 @@ static int recording_close (lua_State *L) {
   return 0;
 }
 
-/* record (f, ...) -> program, and what f (...) returned. Operations that f runs are
-** recorded; an error in f ends the recording and is passed on. */
+/* record (f, ...) -> program, and what f (...) returned. Operations that f runs
+** are recorded; an error in f ends the recording and is passed on. */
 static int program_record (lua_State *L) {
   sl_program **box;
   sl_error e;
@@ -57,7 +58,7 @@ static int program_record (lua_State *L) {
   return lua_gettop (L) - 1;
 }
 
-/* --------------------------------------------------------------------- programs */
+/* Programs. */
 
 /* program:want (tensor), :loss (tensor), :input (tensor) -> program */
 static int mark (lua_State *L,
@@ -79,9 +80,9 @@ static int program_input (lua_State *L) {
   return mark (L, sl_program_input);
 }
 
-/* program:check { samples = 0, seed = 0 } -> the largest difference between backward
-** and differences of forward, over max (1, largest gradient). samples: how many
-** elements of what is wanted, 0 all. */
+/* program:check { samples = 0, seed = 0 } -> the largest difference between
+** backward and differences of forward, over max (1, largest gradient). samples:
+** how many elements of what is wanted, 0 all. */
 static int program_check (lua_State *L) {
   static const char *const keys[] = { "samples", "seed", NULL };
   static const char what[] = "program:check";
@@ -137,7 +138,7 @@ static int program_tostring (lua_State *L) {
   return 1;
 }
 
-/* --------------------------------------------------------------------- replicas */
+/* Replicas. */
 
 typedef struct replica_box {
   sl_replica *replica; /* NULL: closed; it keeps the program alive */
@@ -201,7 +202,8 @@ static int replica_forward (lua_State *L) {
   return 1;
 }
 
-/* replica:backward ([seed 1]) -> replica; adds seed times the gradients of the loss */
+/* replica:backward ([seed 1]) -> replica; adds seed times the gradients of the
+** loss */
 static int replica_backward (lua_State *L) {
   const replica_box *box = check_replica (L);
   sl_replica_backward (box->replica, luaL_optnumber (L, 2, 1));
@@ -264,8 +266,8 @@ static int replica_gradient (lua_State *L) {
   return sl_lua_raise (L, &e);
 }
 
-/* replica:set (tensor, values) -> replica; values for one of the program's inputs: a
-** tensor, a nested list or a number, of the same shape */
+/* replica:set (tensor, values) -> replica; values for one of the program's
+** inputs: a tensor, a nested list or a number, of the same shape */
 static int replica_set (lua_State *L) {
   const replica_box *box = check_replica (L);
   const sl_tensor *t = sl_lua_check_tensor (L, 2), *from;

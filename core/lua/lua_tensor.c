@@ -1,9 +1,9 @@
-/* lua_tensor.c - tensors in Lua: made, looked at, changed. Indices count from 1. */
+/* lua_tensor.c - tensors in Lua: made, read, changed. Indices count from 1. */
 #include "lua/lua_tensor.h"
 #include "base/memory.h"
 #include <string.h>
 
-/* ------------------------------------------------------------------- arguments */
+/* Arguments. */
 
 int sl_lua_check_axis (lua_State *L, int arg, const sl_tensor *t,
                        const char *what) {
@@ -89,7 +89,7 @@ void sl_lua_not_recorded (lua_State *L, const sl_tensor *t, const char *what) {
   sl_lua_raise (L, &e);
 }
 
-/* ---------------------------------------------------------------- constructors */
+/* Constructors. */
 
 /* The shape of the nested list at 'arg', by its first elements. */
 static int list_shape (lua_State *L, int arg, ptrdiff_t dim[SL_MAX_DIMS]) {
@@ -179,7 +179,8 @@ static int filled (lua_State *L, const char *what, double x, int dtype_arg) {
   return sl_lua_tensor_or_raise (L, t, &e);
 }
 
-/* zeros (shape, [dtype]), ones (shape, [dtype]), full (shape, value, [dtype]) */
+/* zeros (shape, [dtype]), ones (shape, [dtype]), full (shape, value,
+** [dtype]) */
 static int tensor_zeros (lua_State *L) {
   return filled (L, "zeros", 0, 2);
 }
@@ -214,7 +215,7 @@ static int tensor_is (lua_State *L) {
   return 1;
 }
 
-/* -------------------------------------------------------------------- elements */
+/* Elements. */
 
 /* t:item () -> the only element, as a number */
 static int tensor_item (lua_State *L) {
@@ -351,7 +352,7 @@ static int tensor_totable (lua_State *L) {
   return 1;
 }
 
-/* ------------------------------------------------------------------- metatable */
+/* Metatable. */
 
 static int field_shape (lua_State *L, const sl_tensor *t) {
   lua_createtable (L, t->ndim, 0);

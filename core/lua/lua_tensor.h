@@ -8,8 +8,8 @@
 int sl_lua_check_axis (lua_State *L, int arg, const sl_tensor *t,
                        const char *what);
 
-/* A shape argument: a list of sizes, or one size. Returns the number of axes. With
-** 'open' one size may be -1. */
+/* A shape argument: a list of sizes, or one size. Returns the number of axes.
+** With 'open' one size may be -1. */
 int sl_lua_check_shape (lua_State *L, int arg, int open,
                         ptrdiff_t dim[SL_MAX_DIMS], const char *what);
 
@@ -19,11 +19,11 @@ sl_dtype sl_lua_opt_dtype (lua_State *L, int arg, sl_dtype def);
 /* Push t, or raise e if it is NULL. */
 int sl_lua_tensor_or_raise (lua_State *L, sl_tensor *t, const sl_error *e);
 
-/* Raise when the program that is being recorded uses t: it would not repeat what
-** WHAT is about to do. */
+/* Raise when the program that is being recorded uses t: it would not repeat
+** what WHAT is about to do. */
 void sl_lua_not_recorded (lua_State *L, const sl_tensor *t, const char *what);
 
-/* A new tensor with the numbers of a nested list, or of one number. Pushes it. */
+/* Push a new tensor with the numbers of a nested list, or with one number. */
 sl_tensor *sl_lua_tensor_of (lua_State *L, int arg, sl_dtype dtype);
 
 /* The metatable on top of the stack has a table "methods"; add these. */

@@ -35,8 +35,8 @@ static int method_save_npy (lua_State *L) {
   return saved (L, sl_npy_write (luaL_checkstring (L, 2), t, &e), &e);
 }
 
-/* The number of entries of the table at 'arg', whose keys must be strings and so
-** must be its values for meta, tensors else. */
+/* The number of entries of the table at 'arg', whose keys must be strings and
+** so must be its values for meta, tensors else. */
 static size_t entries (lua_State *L, int arg, int meta) {
   size_t n = 0;
   sl_error e;
@@ -69,8 +69,8 @@ static int by_key (const void *a, const void *b) {
   return strcmp (((const sl_meta *)a)->key, ((const sl_meta *)b)->key);
 }
 
-/* save_safetensors (path, { name = tensor }, [{ key = string }]) -> true, or nil and
-** a sentence. Names come sorted, so equal tables give equal files. */
+/* save_safetensors (path, { name = tensor }, [{ key = string }]) -> true, or
+** nil and a sentence. Names come sorted, so equal tables give equal files. */
 static int files_save_safetensors (lua_State *L) {
   const char *path = luaL_checkstring (L, 1);
   sl_tensors s = { 0 };

@@ -1,4 +1,4 @@
-/* lua_view.c - views in Lua: new looks at the same numbers. Axes count from 1. */
+/* lua_view.c - views in Lua: new looks at a tensor. Axes count from 1. */
 #include "lua/lua_tensor.h"
 
 /* An index argument 1..size or -size..-1 of axis i: from 0. */
@@ -13,7 +13,7 @@ static ptrdiff_t check_index (lua_State *L, int arg, const sl_tensor *t, int i,
   return sl_lua_raise (L, &e);
 }
 
-/* t:narrow (axis, start, length) -> elements start, start + 1, ... of the axis */
+/* t:narrow (axis, start, length) -> elements start, start + 1, ... */
 static int view_narrow (lua_State *L) {
   sl_tensor *t = sl_lua_check_tensor (L, 1);
   int axis = sl_lua_check_axis (L, 2, t, "narrow");
@@ -52,8 +52,8 @@ static int view_transpose (lua_State *L) {
   return sl_lua_tensor_or_raise (L, sl_tensor_transpose (t, a, b, &e), &e);
 }
 
-/* t:reshape { size, ... } -> the same numbers in another shape; one size may be -1.
-** A view where that is possible, else a (recorded) copy. */
+/* t:reshape { size, ... } -> the same numbers in another shape; one size may be
+** -1. A view where that is possible, else a (recorded) copy. */
 static int view_reshape (lua_State *L) {
   ptrdiff_t dim[SL_MAX_DIMS];
   sl_tensor *t = sl_lua_check_tensor (L, 1), *copy, *r;
@@ -69,7 +69,7 @@ static int view_reshape (lua_State *L) {
   return sl_lua_tensor_or_raise (L, r, &e);
 }
 
-/* t:broadcast { size, ... } -> repeated to a larger shape, aligned at the end */
+/* t:broadcast { size, ... } -> repeated to a larger shape */
 static int view_broadcast (lua_State *L) {
   ptrdiff_t dim[SL_MAX_DIMS];
   sl_tensor *t = sl_lua_check_tensor (L, 1);

@@ -1,4 +1,4 @@
-/* find.c - operations by name: the lists of this layer and those added later. */
+/* find.c - operations by name, in the lists of all layers. */
 #include "base/isa.h"
 #include "ops/op.h"
 #include <string.h>

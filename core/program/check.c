@@ -25,8 +25,9 @@ static double loss_at (check *c, double *x, double value) {
   return *c->loss;
 }
 
-/* f'(x) = (8 (f(x+h) - f(x-h)) - (f(x+2h) - f(x-2h))) / 12h + O(h^4). A step over a
-** kink spoils one size of step, a wrong gradient all of them: the best counts. */
+/* f'(x) = (8 (f(x+h) - f(x-h)) - (f(x+2h) - f(x-2h))) / 12h + O(h^4). A step
+** over a kink spoils one size of step, a wrong gradient all of them: the best
+** counts. */
 static double difference (check *c, const place *p) {
   double x = *p->value, best = INFINITY;
   for (double h = 1e-3; h > 1e-6; h /= 10) {

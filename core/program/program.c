@@ -66,7 +66,7 @@ ptrdiff_t sl_slot_find (const sl_program *p, const sl_storage *s) {
   return (ptrdiff_t)p->table[probe (p->table, p->table_size, p->slot, s)] - 1;
 }
 
-/* Room for 'more' slots, so that slot_of cannot fail; the table stays half empty. */
+/* Room for 'more' slots, so that slot_of cannot fail. */
 static int reserve_slots (sl_program *p, size_t more) {
   size_t size = p->table_size > 0 ? p->table_size : 64, *table;
   if (grow (&p->slot, &p->slot_room, p->n_slots, more, sizeof *p->slot) < 0)

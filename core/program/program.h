@@ -1,5 +1,5 @@
-/* program.h - operations run at once; recorded, they replay without Lua, without
-** the allocator and without shape checks, forwards and backwards. */
+/* program.h - operations run at once; recorded, they replay without Lua,
+** without the allocator and without shape checks, forwards and backwards. */
 #ifndef SL_PROGRAM_H
 #define SL_PROGRAM_H
 #include "base/pool.h"
@@ -18,10 +18,10 @@ typedef struct sl_context {
 int sl_context_init (sl_context *c, int threads, sl_error *e);
 void sl_context_free (sl_context *c);
 
-/* Run op on the inputs now, and append it to the program that is being recorded.
-** All inputs must have one precision. out[0..op's outputs-1] receive new tensors
-** owned by the caller. On failure nothing is made, no out points to anything, and e
-** names op and shapes. */
+/* Run op on the inputs now, and append it to the program that is being
+** recorded. All inputs must have one precision. out[0..op's outputs-1] receive
+** new tensors owned by the caller. On failure nothing is made, no out points to
+** anything, and e names op and shapes. */
 int sl_apply (sl_context *c, const sl_op *op, const void *attr, int n_in,
               sl_tensor *const *in, sl_tensor **out, sl_error *e);
 /* The same for an op by name with one output and at least one input, whose
@@ -30,21 +30,23 @@ sl_tensor *sl_apply_named (sl_context *c, const char *op, const void *attr,
                            int n_in, sl_tensor *const *in, sl_error *e);
 
 /* Recording. begin .. sl_apply .. end; one at a time per context. Tensors that
-** ops of the program make are its locals, every other input (parameters, constants)
-** is shared by all replicas and read where it lies at each replay. */
+** ops of the program make are its locals, every other input (parameters,
+** constants) is shared by all replicas and read where it lies at each
+** replay. */
 sl_program *sl_program_begin (sl_context *c, sl_error *e);
 void sl_program_end (sl_context *c, sl_program *p);
 /* Frees p as soon as it has no replica left; NULL is allowed. */
 void sl_program_free (sl_program *p);
 
-/* Before the first replica (a replica keeps what was set when it was made): gradients
-** are wanted for t's whole storage (a model's parameters are one flat storage); the
-** loss is this scalar. Both must be tensors that the program made or uses. */
+/* Before the first replica (a replica keeps what was set when it was made):
+** gradients are wanted for t's whole storage (a model's parameters are one flat
+** storage); the loss is this scalar. Both must be tensors that the program made
+** or uses. */
 int sl_program_want (sl_program *p, sl_tensor *t, sl_error *e);
 int sl_program_loss (sl_program *p, sl_tensor *loss, sl_error *e);
-/* t, which no op of the program made, becomes an input: each replica has its own copy
-** of t's whole storage (starting with t's values), which the caller fills through
-** sl_replica_value before a forward. */
+/* t, which no op of the program made, becomes an input: each replica has its
+** own copy of t's whole storage (starting with t's values), which the caller
+** fills through sl_replica_value before a forward. */
 int sl_program_input (sl_program *p, sl_tensor *t, sl_error *e);
 /* 1: t's storage is an input. */
 int sl_program_is_input (const sl_program *p, const sl_tensor *t);
@@ -63,26 +65,27 @@ sl_replica *sl_replica_new (const sl_program *p, sl_error *e);
 void sl_replica_free (sl_replica *r);
 size_t sl_replica_bytes (const sl_replica *r);
 
-/* draw is copied (NULL: all zero); the observer sees this forward only. Replicas of
-** one program may run on different threads at once; each is one thread's at a time. */
+/* draw is copied (NULL: all zero); the observer sees this forward only.
+** Replicas of one program may run on different threads at once; each is one
+** thread's at a time. */
 void sl_replica_forward (sl_replica *r, const sl_draw *draw, void *observer);
 /* After forward: gradients of seed * loss are ADDED to the gradients of wanted
-** storages; those of locals start from zero at each call. Without a loss that depends
-** on something wanted there is nothing to do. */
+** storages; those of locals start from zero at each call. Without a loss that
+** depends on something wanted there is nothing to do. */
 void sl_replica_backward (sl_replica *r, double seed);
 /* Set the gradients of wanted storages to zero. */
 void sl_replica_zero (sl_replica *r);
 /* This replica's value or gradient of a tensor that the program made or uses (a
-** view of it counts); data is NULL for a gradient that is not computed and for a
-** tensor that the program does not know. */
+** view of it counts); data is NULL for a gradient that is not computed and for
+** a tensor that the program does not know. */
 sl_view sl_replica_value (const sl_replica *r, const sl_tensor *t);
 sl_view sl_replica_gradient (const sl_replica *r, const sl_tensor *t);
 
-/* Compare backward with four-point differences in f64 for 'samples' randomly chosen
-** elements of the wanted storages (0: all). *worst receives the largest
-** |difference| / max (1, largest gradient), where each element counts with the best
-** of three step sizes, so that a kink near it is no error. Program must be f64. The
-** wanted values are changed while it runs and restored. */
+/* Compare backward with four-point differences in f64 for 'samples' randomly
+** chosen elements of the wanted storages (0: all). *worst receives the largest
+** |difference| / max (1, largest gradient), where each element counts with the
+** best of three step sizes, so that a kink near it is no error. Program must be
+** f64. The wanted values are changed while it runs and restored. */
 int sl_program_check (const sl_program *p, size_t samples, uint64_t seed,
                       double *worst, sl_error *e);
 #endif

@@ -3,8 +3,8 @@
 #define SL_RECORD_H
 #include "program/program.h"
 
-/* A storage that the program touches: made by a node (local), an input, or, when it
-** is neither, shared: read where it lies. */
+/* A storage that the program touches: made by a node (local), an input, or,
+** when it is neither, shared: read where it lies. */
 typedef struct sl_slot {
   sl_storage *storage; /* retained, so that its address stays its name */
   int made, input, wanted;
@@ -43,8 +43,8 @@ ptrdiff_t sl_slot_find (const sl_program *p, const sl_storage *s);
 /* How many nodes have an op of this name. */
 int sl_program_count (const sl_program *p, const char *op);
 
-/* Append a node in two halves: prepare does all that can fail (and leaves the program
-** as it was), commit cannot fail and takes over node->operand. */
+/* Append a node in two halves: prepare does all that can fail (and leaves the
+** program as it was), commit cannot fail and takes over node->operand. */
 int sl_node_prepare (sl_program *p, const sl_op *op, const void *attr, int n_in,
                      int n_out, sl_node *node, sl_error *e);
 void sl_node_commit (sl_program *p, sl_node *node, sl_tensor *const *in,

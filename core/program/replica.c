@@ -1,7 +1,7 @@
 /* replica.c - one worker's buffers for a program, and the replay over them.
 **
-** Everything lives in one block, and every argument of every kernel is resolved when
-** the replica is made: replay is a plain loop of kernel calls. */
+** Everything lives in one block, and every argument of every kernel is resolved
+** when the replica is made: replay is a plain loop of kernel calls. */
 #include "base/memory.h"
 #include "program/record.h"
 #include <stdint.h>
@@ -36,8 +36,8 @@ static int differentiable (const sl_node *n) {
   return n->op->backward != NULL && !(n->op->flags & SL_OP_NO_GRADIENT);
 }
 
-/* The or of the marks of a node's inputs (side 0) or outputs (side 1); 'mark' is
-** added to them all. */
+/* The or of the marks of a node's inputs (side 0) or outputs (side 1); 'mark'
+** is added to them all. */
 static unsigned side (const sl_node *n, int outputs, unsigned char *marks,
                       unsigned mark) {
   unsigned all = 0;
@@ -49,8 +49,8 @@ static unsigned side (const sl_node *n, int outputs, unsigned char *marks,
   return all;
 }
 
-/* Fill marks (per slot): forwards what depends on something wanted, backwards what
-** the loss can be reached from. */
+/* Fill marks (per slot): forwards what depends on something wanted, backwards
+** what the loss can be reached from. */
 static void trace (const sl_program *p, unsigned char *marks) {
   for (size_t i = 0; i < p->n_slots; i++)
     if (p->slot[i].wanted) marks[i] |= DEPENDS;

@@ -1,8 +1,8 @@
 /* npy.c - arrays in numpy's .npy files.
 **
-** The format (numpy.lib.format): "\x93NUMPY", major, minor, the header's length (2
-** bytes; from format 2 on 4), then a Python dict, padded with spaces and ended by a
-** newline so that the data start at a multiple of 64:
+** The format (numpy.lib.format): "\x93NUMPY", major, minor, the header's length
+** (2 bytes; from format 2 on 4), then a Python dict, padded with spaces and
+** ended by a newline so that the data start at a multiple of 64:
 **   {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), } */
 #include "tensor/npy.h"
 #include "base/file.h"

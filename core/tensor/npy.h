@@ -3,10 +3,11 @@
 #define SL_NPY_H
 #include "tensor/tensor.h"
 
-/* Read format 1, 2 or 3. f4 gives f32; f8, i4, i8, u1 and b1 give f64. C and Fortran
-** order are read, little-endian only. An i8 that f64 cannot hold exactly (2^53 and
-** beyond), a header that is not numpy's, more than SL_MAX_DIMS axes, data that are cut
-** off or too long: each refused in a sentence that names the file. */
+/* Read format 1, 2 or 3. f4 gives f32; f8, i4, i8, u1 and b1 give f64. C and
+** Fortran order are read, little-endian only. An i8 that f64 cannot hold
+** exactly (2^53 and beyond), a header that is not numpy's, more than
+** SL_MAX_DIMS axes, data that are cut off or too long: each refused in a
+** sentence that names the file. */
 sl_tensor *sl_npy_read (const char *path, sl_error *e);
 
 /* Write t as f4 or f8, in C order, format 1; the file is whole or not there. */

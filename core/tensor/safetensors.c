@@ -21,7 +21,7 @@ static const char metadata[] = "__metadata__";
 /* As in the format's own library: headers beyond this are attacks. */
 enum { MAX_HEADER = 100000000 };
 
-/* ------------------------------------------------------------------------ write */
+/* Write. */
 
 /* The header as JSON; *bytes receives the size of the data. */
 static json_t *describe (const sl_tensors *s, size_t *bytes, sl_error *e) {
@@ -114,7 +114,7 @@ int sl_safetensors_write (const char *path, const sl_tensors *s, sl_error *e) {
   return status;
 }
 
-/* ------------------------------------------------------------------------- read */
+/* Read. */
 
 void sl_tensors_free (sl_tensors *s) {
   for (size_t i = 0; i < s->n; i++) {
@@ -156,8 +156,8 @@ static int by_place (const void *a, const void *b) {
   return x->to < y->to ? -1 : x->to > y->to;
 }
 
-/* One entry: its place is checked against the data's size and its shape, then its
-** numbers are copied. */
+/* One entry: its place is checked against the data's size and its shape, then
+** its numbers are copied. */
 static sl_tensor *take (const char *name, const json_t *entry, const char *data,
                         size_t bytes, place *where, sl_error *e) {
   const json_t *shape = json_object_get (entry, "shape");

@@ -11,8 +11,8 @@
 enum { SL_MAX_DIMS = 6 };
 typedef enum sl_dtype { SL_F32, SL_F64 } sl_dtype;
 
-/* What kernels see: no counts, no ownership. Strides are in elements and may be 0
-** (broadcast) or negative. ndim 0 is a scalar. */
+/* What kernels see: no counts, no ownership. Strides are in elements and may be
+** 0 (broadcast) or negative. ndim 0 is a scalar. */
 typedef struct sl_view {
   void *data;
   int ndim;
@@ -23,7 +23,7 @@ typedef struct sl_storage {
   int refs;
   sl_dtype dtype;
   size_t count; /* elements */
-  void *data;   /* owned; aligned to 64 bytes */
+  void *data;   /* in the same block; aligned to 64 bytes */
 } sl_storage;
 
 typedef struct sl_tensor {
@@ -39,13 +39,13 @@ const char *sl_dtype_name (sl_dtype dtype);
 int sl_dtype_parse (const char *name, sl_dtype *dtype, sl_error *e);
 size_t sl_dtype_size (sl_dtype dtype);
 
-/* *count = product of the sizes with 0 taken as 1 (so that strides fit too); -1 if
-** a size is negative or the elements are more than memory can hold. */
+/* *count = product of the sizes with 0 taken as 1 (so that strides fit too); -1
+** if a size is negative or the elements are more than memory can hold. */
 int sl_shape_count (int ndim, const ptrdiff_t *dim, size_t *count);
 
 /* A new zero-filled row-major tensor, owned by the caller (refs 1). Fails on a
-** negative size, more than SL_MAX_DIMS axes, an overflow or no memory. A size of 0
-** is allowed. */
+** negative size, more than SL_MAX_DIMS axes, an overflow or no memory. A size
+** of 0 is allowed. */
 sl_tensor *sl_tensor_new (sl_dtype dtype, int ndim, const ptrdiff_t *dim,
                           sl_error *e);
 sl_tensor *sl_tensor_scalar (sl_dtype dtype, double value, sl_error *e);
@@ -61,7 +61,8 @@ size_t sl_view_count (const sl_view *v);   /* product of the sizes */
 int sl_view_contiguous (const sl_view *v); /* row-major without gaps */
 /* Row-major strides for v's shape; data is left alone. */
 void sl_view_pack (sl_view *v);
-/* "(128, 16, 16)" into text (SL_SHAPE_TEXT chars always suffice); returns text. */
+/* "(128, 16, 16)" into text (SL_SHAPE_TEXT chars always suffice); returns
+** text. */
 enum { SL_SHAPE_TEXT = SL_MAX_DIMS * 22 + 4 };
 char *sl_shape_text (int ndim, const ptrdiff_t *dim, char *text, size_t size);
 
@@ -94,9 +95,10 @@ int sl_tensor_from_doubles (sl_tensor *t, size_t n, const double *x,
                             sl_error *e);
 void sl_tensor_to_doubles (const sl_tensor *t, double *x);
 void sl_tensor_fill (sl_tensor *t, double x);
-/* What a person wants to see, as lines without a newline at the end: shape, precision,
-** least, mean and largest value; all numbers in rows when there are at most 100. Blocks
-** are named by their position counted from 1. sl_free it; NULL without memory. */
+/* What a person wants to see, as lines without a newline at the end: shape,
+** precision, least, mean and largest value; all numbers in rows when there are
+** at most 100. Blocks are named by their position counted from 1. sl_free it;
+** NULL without memory. */
 char *sl_tensor_text (const sl_tensor *t);
 /* dst = src, same shape, any strides and precisions. */
 int sl_tensor_copy (sl_tensor *dst, const sl_tensor *src, sl_error *e);
