@@ -1,11 +1,10 @@
 /* check_program.c - record, replay, gradients, threads, failing allocations,
-** with small operations that exist only here. */
+** with the small operations of tiny_ops.h. */
 #include "base/memory.h"
 #include "program/program.h"
 #include "support/suite.h"
 #include "support/tiny_ops.h"
 #include <math.h>
-#include <stdatomic.h>
 #include <string.h>
 
 #define DIMS(...)       \
@@ -14,7 +13,6 @@
   }
 
 static sl_error error;
-static atomic_int tiny_backward_calls; /* shards run on threads */
 
 /* Support. */
 

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdint.h>
 
-int tiny_backward_calls;
+atomic_int tiny_backward_calls; /* shards run on threads */
 
 /* Element 'index' of the shape 'of' in v, which broadcasts to it. */
 static double *spread (const sl_view *v, const sl_view *of, size_t index) {

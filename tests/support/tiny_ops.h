@@ -2,6 +2,7 @@
 #ifndef TINY_OPS_H
 #define TINY_OPS_H
 #include "ops/op.h"
+#include <stdatomic.h>
 
 /* blend (a, b) -> p = a * b broadcast, h = sum of p^2 / 2
 ** total (a)    -> sum of sin (a) * scale
@@ -20,7 +21,7 @@ typedef struct tiny_total_attr {
 double tiny_noise_at (const sl_draw *draw, uint32_t sample, uint32_t i);
 
 /* How many backward kernels have run, so that a test sees which were. */
-extern int tiny_backward_calls;
+extern atomic_int tiny_backward_calls;
 
 /* Make sl_op_find know them; as sl_op_add_list. */
 int tiny_ops_register (void);
