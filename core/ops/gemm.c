@@ -6,37 +6,41 @@
 ** lie so that the tile cannot read them (Goto and van de Geijn, 2008). */
 #include "ops/gemm.h"
 
+/* Bytes of a vector, rows of a tile: ROWS x 2 sums and what feeds them fill the
+** 16 or 32 registers. */
 #if defined __AVX512F__
-enum { VECTOR = 64 / sizeof (real), ROWS = 8 };
+#define BYTES 64
+#define ROWS 8
 #elif defined __AVX2__
-enum { VECTOR = 32 / sizeof (real), ROWS = 6 };
+#define BYTES 32
+#define ROWS 6
 #elif defined __aarch64__
-enum { VECTOR = 16 / sizeof (real), ROWS = 8 };
+#define BYTES 16
+#define ROWS 8
 #else
-enum { VECTOR = 16 / sizeof (real), ROWS = 6 };
+#define BYTES 16
+#define ROWS 6
 #endif
-enum { PANEL = 2 * VECTOR }; /* columns of a tile */
+enum { VECTOR = BYTES / sizeof (real), PANEL = 2 * VECTOR };
 
 /* Vectors that may stand at any element. */
-typedef real vec __attribute__ ((vector_size (VECTOR * sizeof (real)),
-                                 aligned (sizeof (real)), may_alias));
+typedef real vec
+    __attribute__ ((vector_size (BYTES), aligned (sizeof (real)), may_alias));
 typedef real quad
     __attribute__ ((vector_size (16), aligned (sizeof (real)), may_alias));
 #define INLINE static inline __attribute__ ((always_inline))
 #define UNROLL _Pragma ("GCC unroll 16")
 
-/* The largest block of each size, and where packed blocks go. */
+/* The largest block of each size, multiples of the tile, and where packed
+** blocks go: a panel of B stays in the first cache, a block of A in the second.
+** */
 typedef struct blocks {
   ptrdiff_t m, n, k;
   real *scratch;
 } blocks;
-enum {
-  BLOCK_M = 96,
-  BLOCK_N = 1024,
-  BLOCK_K = 256
-};                     /* multiples of the tile */
-enum { SMALL = 8192 }; /* elements of a matrix that stays in a first cache */
+enum { BLOCK_M = 96, BLOCK_N = 1024, BLOCK_K = 256 };
 enum { STACK_M = 48, STACK_N = 2 * PANEL, STACK_K = 64 };
+enum { SMALL = 8192 }; /* elements that stay in the first cache */
 
 static ptrdiff_t least (ptrdiff_t a, ptrdiff_t b) {
   return a < b ? a : b;
@@ -106,7 +110,7 @@ INLINE void strip (int packed, int vectors, ptrdiff_t m, ptrdiff_t k,
   case 3: TILE (3); break;
   case 4: TILE (4); break;
   case 5: TILE (5); break;
-#if defined __AVX512F__ || defined __aarch64__
+#if ROWS > 6
   case 6: TILE (6); break;
   case 7: TILE (7); break;
 #endif
