@@ -25,6 +25,18 @@ SL_VMATH real from_word (uint32_t w) {
   return (real)(int32_t)(w ^ 0x80000000u) + (real)2147483648.0;
 }
 
+/* The upper half of a 32 x 32-bit product. For AVX2 gcc makes shuffles of the 64-bit
+** product that cost more than four products of halves (1.8 against 1.5 ns a word). */
+static inline uint32_t upper (uint32_t a, uint32_t m) {
+#if defined(__AVX2__) && !defined(__clang__)
+  const uint32_t a0 = a & 0xffff, a1 = a >> 16, m0 = m & 0xffff, m1 = m >> 16;
+  const uint32_t middle = a1 * m0 + (a0 * m0 >> 16);
+  return a1 * m1 + (middle >> 16) + ((a0 * m1 + (middle & 0xffff)) >> 16);
+#else
+  return (uint32_t)((uint64_t)m * a >> 32);
+#endif
+}
+
 /* Philox4x32-10 of counters { c0[i], c1[i], step, stream }: four words each, one
 ** counter after the other. Salmon et al., SC 2011, as base/random.h. The upper and
 ** the lower half of a product are two expressions: compilers vectorise these better
@@ -43,8 +55,8 @@ static void philox (const sl_draw *at, uint32_t stream, const uint32_t *c0,
   for (int round = 0; round < 10; round++) {
     for (int i = 0; i < COUNTERS; i++) {
       const uint32_t a = x0[i], b = x2[i];
-      x0[i] = (uint32_t)((uint64_t)m1 * b >> 32) ^ x1[i] ^ k0;
-      x2[i] = (uint32_t)((uint64_t)m0 * a >> 32) ^ x3[i] ^ k1;
+      x0[i] = upper (b, m1) ^ x1[i] ^ k0;
+      x2[i] = upper (a, m0) ^ x3[i] ^ k1;
       x1[i] = m1 * b;
       x3[i] = m0 * a;
     }

@@ -138,6 +138,23 @@ static inline void sl_cursor_advance (sl_cursor *c, ptrdiff_t run) {
   }
 }
 
+/* 'rows' runs of n elements, 'stride' apart, their elements 'step' apart, one behind
+** the other. */
+static inline void sl_copy_rows (ptrdiff_t rows, ptrdiff_t n, const real *from,
+                                 ptrdiff_t stride, ptrdiff_t step,
+                                 real *restrict to) {
+  if (step == 0) {
+    for (ptrdiff_t r = 0; r < rows; r++, to += n)
+      for (ptrdiff_t i = 0; i < n; i++) to[i] = from[r * stride];
+  } else if (step == 1) {
+    for (ptrdiff_t r = 0; r < rows; r++, to += n)
+      for (ptrdiff_t i = 0; i < n; i++) to[i] = from[r * stride + i];
+  } else {
+    for (ptrdiff_t r = 0; r < rows; r++, to += n)
+      for (ptrdiff_t i = 0; i < n; i++) to[i] = from[r * stride + i * step];
+  }
+}
+
 /* The next n elements: where they lie, or copied into 'buffer' (SL_BLOCK reals that
 ** belong to this cursor until its last read). */
 static inline const real *sl_cursor_read (sl_cursor *c, ptrdiff_t n,
@@ -155,17 +172,21 @@ static inline const real *sl_cursor_read (sl_cursor *c, ptrdiff_t n,
   }
   for (ptrdiff_t done = 0; done < n;) {
     const ptrdiff_t left = c->dim[last] - c->index[last];
-    const ptrdiff_t run = left < n - done ? left : n - done;
-    const real *restrict from = c->at;
-    real *restrict to = buffer + done;
-    if (step == 1) {
-      for (ptrdiff_t i = 0; i < run; i++) to[i] = from[i];
-    } else if (step == 0) {
-      const real same = *from;
-      for (ptrdiff_t i = 0; i < run; i++) to[i] = same;
-    } else {
-      for (ptrdiff_t i = 0; i < run; i++) to[i] = from[i * step];
+    if (last > 0 && c->index[last] == 0 && n - done >= 2 * left) {
+      /* whole rows of the last axis, as many as the axis before it has */
+      const ptrdiff_t more = c->dim[last - 1] - c->index[last - 1];
+      const ptrdiff_t rows =
+          more < (n - done) / left ? more : (n - done) / left;
+      sl_copy_rows (rows, left, c->at, c->stride[0][last - 1], step,
+                    buffer + done);
+      done += rows * left;
+      c->at += (rows - 1) * c->stride[0][last - 1];
+      c->index[last - 1] += rows - 1;
+      sl_cursor_advance (c, left);
+      continue;
     }
+    const ptrdiff_t run = left < n - done ? left : n - done;
+    sl_copy_rows (1, run, c->at, 0, step, buffer + done);
     done += run;
     sl_cursor_advance (c, run);
   }
