@@ -59,15 +59,10 @@ local function heads(name, sinks, title)
 end
 
 local softmax, relu = trained("softmax", 1, 1), trained("relu", 1, 1)
-local function map(t) return t:select(1, 1):select(1, 1) end
-run:figure("figure3", lab.plot.panels({
-  { title = "(a) softmax, mean", data = map(softmax.mean), vmin = 0, vmax = 1 },
-  { title = "(b) softmax, standard deviation", data = map(softmax.std), vmin = 0,
-    quantity = "standard deviation" },
-  { title = "(c) ReLU, mean", data = map(relu.mean), vmin = 0, vmax = 1 },
-  { title = "(d) ReLU, standard deviation", data = map(relu.std), vmin = 0,
-    quantity = "standard deviation" },
-}, { columns = 4, title = "One layer, one head",
+local a, b = lab.plot.mean_and_std(softmax, { title = "softmax", letters = { "a", "b" } })
+local c, d = lab.plot.mean_and_std(relu, { title = "ReLU", letters = { "c", "d" } })
+run:figure("figure3", lab.plot.panels({ a, b, c, d }, { columns = 4,
+  title = "One layer, one head",
   caption = ("attention weight, %d samples"):format(opt.samples) }))
 
 local many, one = trained("softmax", 2, 2)

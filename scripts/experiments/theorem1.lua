@@ -82,11 +82,7 @@ for i = 1, opt.seeds do
   if i == 1 then
     run:weights(label, model)
     run:figure("figure3ab", lab.plot.panels({
-      { title = "(a) mean", data = sinks.mean:select(1, 1):select(1, 1), vmin = 0,
-        vmax = 1 },
-      { title = "(b) standard deviation",
-        data = sinks.std:select(1, 1):select(1, 1), vmin = 0,
-        quantity = "standard deviation" },
+      lab.plot.mean_and_std(sinks, { letters = { "a", "b" } }),
     }, { columns = 2, title = opt.attention .. ", 1 layer, 1 head",
       caption = ("attention weight, %d samples"):format(opt.samples) }))
   end

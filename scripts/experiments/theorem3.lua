@@ -55,11 +55,7 @@ for i = 1, opt.seeds do
   if i == 1 then
     run:weights(label, trained)
     run:figure("figure3cd", lab.plot.panels({
-      { title = "(c) mean", data = found.mean:select(1, 1):select(1, 1), vmin = 0,
-        vmax = 1 },
-      { title = "(d) standard deviation",
-        data = found.std:select(1, 1):select(1, 1), vmin = 0,
-        quantity = "standard deviation" },
+      lab.plot.mean_and_std(found, { letters = { "c", "d" } }),
     }, { columns = 2, title = opt.attention .. ", 1 layer, 1 head",
       caption = ("attention weight, %d samples"):format(opt.samples) }))
   end

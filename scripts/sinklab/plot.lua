@@ -165,6 +165,33 @@ function plot.panels(panels, given)
     rows = math.ceil(#panels / columns), panels = list })
 end
 
+--- Two panels for lab.plot.panels: a head's mean weights and their standard deviation
+-- over samples, both on 0..1 as in the paper's figure 3, the largest deviation in words.
+-- @param sinks   what lab.sinks gave, with maps
+-- @param given   { layer = 1, head = 1, title = in front of "mean" and "std",
+--                letters = { "a", "b" } }
+function plot.mean_and_std(sinks, given)
+  local what = "lab.plot.mean_and_std"
+  local o = check.options(what, given, {
+    layer = { "integer", default = 1, min = 1 },
+    head = { "integer", default = 1, min = 1 },
+    title = { "string" },
+    letters = { "table", default = {} },
+  })
+  if type(sinks) ~= "table" or not sinks.mean then
+    check.fail("%s: the first argument must be what lab.sinks gave with maps", what)
+  end
+  local function panel(i, map, name, quantity)
+    local letter = o.letters[i] and "(" .. o.letters[i] .. ") " or ""
+    return { data = map:select(1, o.layer):select(1, o.head), vmin = 0, vmax = 1,
+      title = letter .. (o.title and o.title .. ", " or "") .. name,
+      quantity = quantity }
+  end
+  local largest = sinks.std:select(1, o.layer):select(1, o.head):max():item()
+  return panel(1, sinks.mean, "mean"),
+    panel(2, sinks.std, ("std (max %.1g)"):format(largest), "standard deviation")
+end
+
 --- A line plot.
 -- @param series  list of { x =, y =, low =, high =, label =, markers = }; x, y and the
 --                band low..high are lists of numbers or tensors of one axis; x defaults

@@ -170,6 +170,19 @@ check.test("a closed figure says so", function()
   check.raises("20 to 1000 columns", function() plot.heat(causal(2)):text(5) end)
 end)
 
+check.test("mean and standard deviation of a head, side by side", function()
+  local sinks = { mean = lab.full({ 2, 2, 3, 3 }, 0.5), std = lab.full({ 2, 2, 3, 3 }, 0.25) }
+  local mean, std = plot.mean_and_std(sinks, { layer = 2, title = "relu",
+    letters = { "c", "d" } })
+  check.equal(mean.title, "(c) relu, mean")
+  check.equal(std.title, "(d) relu, std (max 0.2)")
+  check.equal({ mean.vmin, mean.vmax, std.vmin, std.vmax }, { 0, 1, 0, 1 })
+  check.equal(std.data.shape, { 3, 3 })
+  plot.panels({ mean, std }, { columns = 2 })
+  check.raises("what lab.sinks gave", plot.mean_and_std, {})
+  check.raises("no such option 'heads'", plot.mean_and_std, sinks, { heads = 1 })
+end)
+
 check.test("figures are collected", function()
   local big = lab.zeros { 500, 500 }
   for _ = 1, 200 do plot.heat(big) end
