@@ -31,9 +31,8 @@ typedef real quad
 #define INLINE static inline __attribute__ ((always_inline))
 #define UNROLL _Pragma ("GCC unroll 16")
 
-/* The largest block of each size, multiples of the tile, and where packed
-** blocks go: a panel of B stays in the first cache, a block of A in the second.
-** */
+/* The largest block of each size (multiples of the tile) and where copies go: a
+** panel of B stays in the first cache, a block of A in the second. */
 typedef struct blocks {
   ptrdiff_t m, n, k;
   real *scratch;
