@@ -6,6 +6,7 @@ set(SINKLAB_NUMERIC
     core/attention/host.c
     core/attention/rope.c
     core/attention/weigh.c
+    core/check/stage.c
     core/ops/activation.c
     core/ops/array_list.c
     core/ops/compare.c

@@ -1,0 +1,158 @@
+/* repeat.c - the checks "repeat" and "threads": equal arguments, equal bits. */
+#include "check/trial.h"
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST = 48, ORDERS = 4, THREADS = 8, ROUNDS = 40, MOST_ROUNDS = 4000 };
+
+/* The problems, and what each gave the first time, by precision. */
+typedef struct set {
+  int n;
+  sl_problem *problem[MOST];
+  double *want[2][MOST];
+  size_t size[MOST];
+} set;
+
+static void gather (sl_trial *t, sl_problem *p, void *context) {
+  set *all = context;
+  (void)t;
+  if (all->n == MOST) return;
+  all->size[all->n] = p->outputs;
+  for (int a = 0; a < p->arrays; a++) all->size[all->n] += p->size[a];
+  all->problem[all->n++] = p;
+}
+
+/* Outputs and gradients of one problem, side by side in 'to'. */
+static void solve (sl_dtype dtype, sl_stage *s, double *to) {
+  const sl_problem *p = s->problem;
+  sl_stager_of (dtype)->forward (s);
+  sl_stager_of (dtype)->backward (s);
+  memcpy (to, s->out, p->outputs * sizeof *to);
+  to += p->outputs;
+  for (int a = 0; a < p->arrays; a++) {
+    memcpy (to, s->grad[a], p->size[a] * sizeof *to);
+    to += p->size[a];
+  }
+}
+
+static int first_answers (sl_trial *t, set *all) {
+  for (int i = 0; i < all->n; i++)
+    for (int d = 0; d < 2; d++) {
+      sl_stage *s = sl_trial_stage (t, (sl_dtype)d, all->problem[i]);
+      sl_trial_backward (t, (sl_dtype)d, s);
+      all->want[d][i] = sl_problem_copy (NULL, all->size[i]);
+      if (!all->want[d][i]) return sl_trial_fail (t, "no memory for answers");
+      solve ((sl_dtype)d, s, all->want[d][i]);
+      sl_stager_of ((sl_dtype)d)->close (s);
+    }
+  return 0;
+}
+
+/* Problem number i again: 0, or 1 when the bits differ. */
+static int differs (const set *all, sl_dtype dtype, int i) {
+  sl_stage *s = sl_stager_of (dtype)->open (all->problem[i]);
+  double *got = sl_problem_copy (NULL, all->size[i]);
+  int result = 1;
+  if (s && got) {
+    solve (dtype, s, got);
+    result = memcmp (got, all->want[dtype][i], all->size[i] * sizeof *got) != 0;
+  }
+  sl_problem_forget (got);
+  sl_stager_of (dtype)->close (s);
+  return result;
+}
+
+/* A permutation of 0..n-1 by the seed. */
+static void shuffle (int *order, int n, uint64_t seed, uint32_t stream) {
+  for (int i = 0; i < n; i++) order[i] = i;
+  for (int i = n - 1; i > 0; i--) {
+    const int j =
+        (int)(sl_problem_uniform (seed, stream, (uint32_t)i) * (i + 1));
+    const int swap = order[i];
+    order[i] = order[j];
+    order[j] = swap;
+  }
+}
+
+void sl_check_repeat (sl_trial *t) {
+  set all = { 0 };
+  int calls = 0;
+  sl_trial_each (t, SL_ALL_OPTIONS, gather, &all);
+  if (sl_trial_failed (t) || first_answers (t, &all)) return;
+  for (uint32_t k = 0; k < ORDERS; k++) {
+    int order[MOST];
+    shuffle (order, all.n, t->seed, 900 + k);
+    for (int i = 0; i < all.n; i++)
+      for (int d = 0; d < 2; d++) {
+        /* The first pass is in order: "twice" and "shuffled" are told apart. */
+        const int at = k == 0 ? i : order[i];
+        calls += 2;
+        if (!differs (&all, (sl_dtype)d, at)) continue;
+        sl_trial_figure (t, "other bits on repetition %u", k + 1);
+        sl_trial_wrong (t, all.problem[at],
+                        "%s gives other bits %s: it keeps state between calls",
+                        d == SL_F64 ? "f64" : "f32",
+                        k == 0 ? "the second time" : "in another order");
+        return;
+      }
+  }
+  sl_trial_ok (t, "same bits in %d calls in %d orders", calls, ORDERS);
+}
+
+typedef struct worker {
+  const set *all;
+  pthread_t thread;
+  int number, rounds, wrong, dtype; /* wrong: a problem, or -1 */
+  uint64_t seed;
+} worker;
+
+static void *work (void *context) {
+  worker *w = context;
+  int order[MOST];
+  shuffle (order, w->all->n, w->seed, 950 + (uint32_t)w->number);
+  for (int k = 0; k < w->rounds && w->wrong < 0; k++)
+    for (int i = 0; i < w->all->n && w->wrong < 0; i++)
+      for (int d = 0; d < 2; d++)
+        if (differs (w->all, (sl_dtype)d, order[i])) {
+          w->wrong = order[i];
+          w->dtype = d;
+          break;
+        }
+  return NULL;
+}
+
+void sl_check_threads (sl_trial *t) {
+  set all = { 0 };
+  worker w[THREADS];
+  int started = 0, rounds;
+  sl_trial_each (t, SL_ALL_OPTIONS, gather, &all);
+  if (sl_trial_failed (t) || first_answers (t, &all)) return;
+  /* Few problems are over before the next thread has begun. */
+  rounds = ROUNDS * MOST / all.n;
+  if (rounds > MOST_ROUNDS) rounds = MOST_ROUNDS;
+  strcpy (t->doing, "kernels on several threads");
+  for (int i = 0; i < THREADS; i++) {
+    w[i] = (worker){
+      .all = &all, .number = i, .rounds = rounds, .wrong = -1, .seed = t->seed
+    };
+    if (pthread_create (&w[i].thread, NULL, work, &w[i])) break;
+    started++;
+  }
+  for (int i = 0; i < started; i++) pthread_join (w[i].thread, NULL);
+  if (started < 2) {
+    sl_trial_fail (t, "no threads could be started");
+    return;
+  }
+  for (int i = 0; i < started; i++)
+    if (w[i].wrong >= 0) {
+      sl_trial_figure (t, "other bits on a thread of %d", started);
+      sl_trial_wrong (t, all.problem[w[i].wrong],
+                      "%s gives other bits while other threads call it: "
+                      "threads share memory of the plugin",
+                      w[i].dtype == SL_F64 ? "f64" : "f32");
+      return;
+    }
+  sl_trial_ok (t, "same bits on %d threads, %d calls each", started,
+               rounds * all.n * 4);
+}
