@@ -18,7 +18,7 @@ typedef struct arguments {
   int threads, quiet, traceback, help;
   const char *out;       /* NULL: runs/<script>-<time> */
   int n_words, n;        /* arguments without dashes; the other ones: */
-  char *word[2], **rest; /* --key=VALUE, for the script */
+  char *word[3], **rest; /* --key=VALUE, for the script */
 } arguments;
 
 static int complain (const char *text) {
@@ -279,8 +279,7 @@ static int list_body (sl_session *s, arguments *a) {
 }
 
 static int plugin_body (sl_session *s, arguments *a) {
-  const char *words[] = { a->word[0], a->word[1] };
-  if (no_options (a)) return ERROR;
+  const char *words[] = { a->word[0], a->word[1], a->word[2] };
   return conclude (s, call_library (s, "plugin", a->n_words, words));
 }
 
@@ -297,7 +296,7 @@ static int command_list (int argc, char **argv) {
 }
 
 static int command_plugin (int argc, char **argv) {
-  return with_session (2, argc, argv, plugin_body);
+  return with_session (3, argc, argv, plugin_body);
 }
 
 static int command_repl (int argc, char **argv) {
@@ -326,8 +325,8 @@ static const struct {
   { "repl", "repl", "the prompt (also: sinklab alone); runs a piped script",
     command_repl },
   { "list", "list", "the experiments, each in one line", command_list },
-  { "plugin", "plugin list|info NAME", "the attention mechanisms found",
-    command_plugin },
+  { "plugin", "plugin list|info|check ...",
+    "attention mechanisms: found, described, tried", command_plugin },
   { "version", "version", "version, instruction set and Lua", command_version },
   { "help", "help", "this text", command_help },
 };

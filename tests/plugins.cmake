@@ -1,4 +1,5 @@
-# Plugins for the tests: bad/refused.c once per reason, and good/*.c.
+# Plugins for the tests: bad/refused.c once per reason, bad/wrong_SHAPE.c once per
+# mistake, and good/*.c.
 set(REFUSED major minor size other_name no_name no_doc claims causal_only
   no_shape two_shapes half_row row_input
   option_name option_twice option_type option_outside option_aligned
@@ -16,6 +17,32 @@ foreach(case ${REFUSED})
     SUFFIX .so LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/bad)
   add_dependencies(test_plugins bad_${case})
 endforeach()
+# Their kernels run, so both precisions are built; the baseline is enough.
+set(WRONG_row wrong_backward keeps_state shares_memory past_row past_gradient
+  reads_hidden_key trusts_scratch leaves_unwritten changes_input
+  overwrites_dparam right_dparam not_nonnegative not_one not_null_mass
+  not_invariant kink_not_claimed crash endless leaves overflows single_differs
+  short_rows_only too_slow accepts_zero refuses_silently err_too_long
+  err_two_lines)
+set(WRONG_gate gate_swapped gate_past_end gate_claims)
+set(WRONG_mix mix_looks_ahead mix_not_causal_only mix_plan_silent
+  mix_past_scratch mix_backward mix_weights_unwritten mix_weights_hidden
+  mix_shift_unseen)
+set(SINKLAB_VARIANTS "")
+foreach(shape row gate mix)
+  foreach(case ${WRONG_${shape}})
+    add_library(case_${case} INTERFACE)
+    target_compile_definitions(case_${case} INTERFACE
+      CASE_${case} CASE_NAME="${case}")
+    sinklab_add_plugin(bad_${case} ${CMAKE_CURRENT_SOURCE_DIR}/bad/wrong_${shape}.c
+      WITH case_${case})
+    set_target_properties(bad_${case} PROPERTIES OUTPUT_NAME ${case}
+      LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/bad)
+    add_dependencies(test_plugins bad_${case})
+  endforeach()
+endforeach()
+unset(SINKLAB_VARIANTS)
+
 file(GLOB GOOD CONFIGURE_DEPENDS good/*.c)
 foreach(source ${GOOD})
   get_filename_component(name ${source} NAME_WE)

@@ -15,7 +15,8 @@ typedef struct range {
 /* Both stages computed the same problem. 'least': differences are relative to at
 ** least this. NaN is never right; infinity only where f64 is infinite too. */
 static void agree (sl_trial *t, const sl_problem *p, sl_stage *const s[2],
-                   double tolerance, range *sum, const char *what) {
+                   double tolerance, double least, range *sum,
+                   const char *what) {
   for (int a = -1; a < p->arrays; a++) {
     const size_t n = a < 0 ? p->outputs : p->size[a];
     const double *f32 = a < 0 ? s[SL_F32]->out : s[SL_F32]->grad[a];
@@ -32,7 +33,7 @@ static void agree (sl_trial *t, const sl_problem *p, sl_stage *const s[2],
                       of, name, nan64 >= 0 ? nan64 : nan32, what);
       return;
     }
-    d = sl_trial_distance (n, f32, f64, 1e-3, &at);
+    d = sl_trial_distance (n, f32, f64, least, &at);
     if (!(d <= tolerance)) {
       sl_trial_figure (t, "f32 is off by %.2g, tolerance %.0e", d, tolerance);
       sl_trial_wrong (t, p, "%s%s[%zu] is %.9g in f32 and %.9g in f64%s", of,
@@ -60,7 +61,7 @@ static void both (sl_trial *t, sl_problem *p, double tolerance, range *sum,
     s[i] = sl_trial_stage (t, (sl_dtype)i, p);
     sl_trial_backward (t, (sl_dtype)i, s[i]);
   }
-  agree (t, p, s, tolerance, sum, what);
+  agree (t, p, s, tolerance, 1e-3, sum, what);
   for (int i = 0; i < 2; i++) sl_stager_of ((sl_dtype)i)->close (s[i]);
 }
 
@@ -202,7 +203,7 @@ void sl_check_long (sl_trial *t) {
     if (i == SL_F32) seconds = now () - start;
   }
   /* Rounding of long sums: a bound that grows with their length. */
-  agree (t, p, s, 10 * CLOSE, &sum, "");
+  agree (t, p, s, 10 * CLOSE, 1e-9, &sum, "");
   if (sl_trial_failed (t)) return;
   sl_trial_ok (t, "%d %s, f32 within %.1e of %.0e, %.3g ms", n,
                d->row    ? "keys"

@@ -81,7 +81,8 @@ static void check_fence (stage *s, const fenced *b, const char *call) {
 static void check_input (stage *s, const fenced *b, const double *from,
                          const char *call) {
   for (size_t i = 0; i < b->n; i++)
-    if (!same_bits (b->data[i], (real)from[i])) {
+    if (!same_bits (b->data[i], (real)from[i]) &&
+        !(isnan (b->data[i]) && isnan (from[i]))) {
       NOTE (s->seen.faults.input, "%s changed its input %s[%zu]", call, b->name,
             i);
       return;
@@ -92,7 +93,7 @@ static void check_input (stage *s, const fenced *b, const double *from,
 static void collect (stage *s, const fenced *b, double *to, const char *call) {
   const real mark = marked (s->seen.blank, BLANK_MARK);
   for (size_t i = 0; i < b->n; i++) {
-    to[i] = b->data[i];
+    to[i] = isnan (b->data[i]) ? (double)NAN : b->data[i]; /* one NaN for all */
     if (isnan (s->seen.blank) && same_bits (b->data[i], mark))
       NOTE (s->seen.faults.blank, "%s left %s[%zu] of %zu unwritten", call,
             b->name, i, b->n);

@@ -26,8 +26,9 @@ int sl_trial_failed (const sl_trial *t) {
   } while (0)
 
 void sl_trial_ok (sl_trial *t, const char *figure, ...) {
+  if (sl_trial_failed (t)) return;
   FORMAT (t->result->figure, figure);
-  t->result->state = sl_trial_failed (t) ? SL_CHECK_FAILED : SL_CHECK_OK;
+  t->result->state = SL_CHECK_OK;
 }
 
 void sl_trial_none (sl_trial *t, const char *figure, ...) {

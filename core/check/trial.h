@@ -15,8 +15,8 @@ typedef struct sl_trial {
 } sl_trial;
 enum { SL_DOING = 400 };
 
-/* The verdict; without one a check has failed. The first failure stays, and the
-** functions for it return -1. 'wrong' adds the arguments of the call. */
+/* The verdict; without one a check has failed. The first failure stays, also when
+** 'ok' is said after it; the functions for it return -1. 'wrong' adds the arguments of the call. */
 void sl_trial_ok (sl_trial *t, const char *figure, ...) SL_PRINTF (2, 3);
 void sl_trial_none (sl_trial *t, const char *figure, ...) SL_PRINTF (2, 3);
 int sl_trial_fail (sl_trial *t, const char *why, ...) SL_PRINTF (2, 3);

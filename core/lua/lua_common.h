@@ -59,6 +59,7 @@ void sl_lua_open_train (lua_State *L);     /* optimisers, schedules, trainer */
 void sl_lua_open_sinks (lua_State *L);     /* measurements */
 void sl_lua_open_plot (lua_State *L);      /* figures */
 void sl_lua_open_plugins (lua_State *L);   /* plugins listed, described */
+void sl_lua_open_check (lua_State *L);     /* plugin check */
 void sl_lua_open_json (lua_State *L);      /* JSON read */
 void sl_lua_open_system (
     lua_State *L); /* files, JSON, clock, terminal, signals */

@@ -11,7 +11,7 @@ static const struct {
   { "generator", sl_lua_open_generator }, { "program", sl_lua_open_program },
   { "attention", sl_lua_open_attention }, { "train", sl_lua_open_train },
   { "sinks", sl_lua_open_sinks },         { "plugins", sl_lua_open_plugins },
-  { "plot", sl_lua_open_plot },
+  { "check", sl_lua_open_check },         { "plot", sl_lua_open_plot },
 };
 
 int sl_lua_open_core (lua_State *L) {

@@ -121,18 +121,47 @@ static void set_options (lua_State *L, const sl_option *o) {
   lua_setfield (L, -2, "options");
 }
 
+static void set_width (lua_State *L, sl_width w) {
+  lua_pushinteger (L, w.per_dhead);
+  lua_setfield (L, -2, "per_dhead");
+  lua_pushinteger (L, w.fixed);
+  lua_setfield (L, -2, "fixed");
+}
+
 static void set_params (lua_State *L, const sl_param *p) {
   lua_newtable (L);
   for (lua_Integer i = 1; p && p->name; p++, i++) {
-    lua_createtable (L, 0, 2);
+    lua_createtable (L, 0, 5);
     set_text (L, "name", p->name);
     set_text (L, "doc", p->doc);
+    set_width (L, p->width);
+    if (p->init == SL_ZEROS)
+      lua_pushliteral (L, "starts at 0");
+    else
+      lua_pushfstring (
+          L, p->init == SL_CONST ? "starts at %f" : "drawn with deviation %f",
+          p->scale);
+    lua_setfield (L, -2, "init");
     lua_rawseti (L, -2, i);
   }
   lua_setfield (L, -2, "params");
 }
 
-/* plugin (name) -> its identity, doc, shape, claims, options and parameters. */
+static void set_inputs (lua_State *L, const sl_input *p) {
+  lua_newtable (L);
+  for (lua_Integer i = 1; p && p->name; p++, i++) {
+    lua_createtable (L, 0, 4);
+    set_text (L, "name", p->name);
+    set_width (L, p->width);
+    lua_pushboolean (L, p->shared);
+    lua_setfield (L, -2, "shared");
+    lua_rawseti (L, -2, i);
+  }
+  lua_setfield (L, -2, "inputs");
+}
+
+/* plugin (name) -> its identity, doc, shape, claims, options, parameters and
+** inputs. */
 static int plugin (lua_State *L) {
   sl_error e;
   const sl_loaded *loaded = sl_plugin_load (luaL_checkstring (L, 1), &e);
@@ -145,6 +174,7 @@ static int plugin (lua_State *L) {
   set_claims (L, p->flags);
   set_options (L, p->options);
   set_params (L, p->params);
+  set_inputs (L, p->inputs);
   return 1;
 }
 

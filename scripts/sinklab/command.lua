@@ -1,7 +1,6 @@
---- command.lua - the commands that are written in Lua: list, plugin, help of a script.
+--- command.lua - the commands that are written in Lua: list, help of a script.
 local core = require "sinklab.core"
 local options = require "sinklab.options"
-local text = require "sinklab.text"
 
 local command = {}
 
@@ -67,47 +66,7 @@ function command.before_script(path, shown)
   return may_have_options
 end
 
-local plugin = {}
-
-function plugin.list()
-  local rows = {}
-  for i, p in ipairs(core.plugins()) do
-    rows[i] = { p.name, p.shadowed and "shadowed" or "", p.path }
-  end
-  if #rows == 0 then
-    print "no plugins were found"
-  else
-    print(text.table({ "name", "", "file" }, rows))
-  end
-end
-
-function plugin.info(name)
-  if not name then refuse "plugin info needs a name: sinklab plugin info NAME" end
-  local p = core.plugin(name)
-  print(("%s %s: %s"):format(p.name, p.version, p.doc))
-  print(("file    %s\nsha256  %s\nshape   %s\nclaims  %s"):format(p.path, p.hash,
-    p.shape, #p.claims > 0 and table.concat(p.claims, ", ") or "none"))
-  for i, o in ipairs(p.options) do
-    if i == 1 then print "\noptions, with their defaults" end
-    local allowed = o.choices and text.alternatives(o.choices)
-        or o.min and ("%s to %s"):format(o.min, o.max) or "true or false"
-    print(("  %s=%s  %s (%s)"):format(o.name, o.default, o.doc, allowed))
-  end
-  for i, q in ipairs(p.params) do
-    if i == 1 then print "\nparameters of each head" end
-    print(("  %s  %s"):format(q.name, q.doc))
-  end
-end
-
---- sinklab plugin list, sinklab plugin info NAME
-function command.plugin(action, name)
-  if not action then refuse "plugin needs to be told what: sinklab plugin list|info NAME" end
-  if not plugin[action] then
-    local near = core.nearest(action, { "list", "info" })
-    refuse("plugin: no action '%s'%s", action,
-      near and (" (did you mean '%s'?)"):format(near) or ": it is list or info")
-  end
-  plugin[action](name)
-end
+--- sinklab plugin ACTION ...
+function command.plugin(...) require "sinklab.plugin" (...) end
 
 return command

@@ -22,8 +22,8 @@ local parts = {
 -- mechanisms, files of arrays) is lab's too.
 local private = {}
 for name in ([[
-  columns figure file_exists file_write folder folder_exists host interrupted
-  is_terminal json_decode json_null make_folders measure_sinks nearest
+  check_plugin checks columns figure file_exists file_write folder folder_exists host
+  interrupted is_terminal json_decode json_null make_folders measure_sinks nearest
   pending_interrupt plugin plugins_loaded quiet quit raise scripts stop_if_interrupted trainer where
 ]]):gmatch "%S+" do
   private[name] = true

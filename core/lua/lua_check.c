@@ -1,0 +1,56 @@
+/* lua_check.c - plugin check. */
+#include "check/check.h"
+#include "lua/lua_common.h"
+
+/* check_plugin (name, seed, seconds, only or nil) -> { { name, state, figure, why,
+** seconds }, ... }; state is "ok", "FAIL" or "-". */
+static int check_plugin (lua_State *L) {
+  static const char *const states[] = {
+    [SL_CHECK_FAILED] = "FAIL", [SL_CHECK_OK] = "ok", [SL_CHECK_NONE] = "-"
+  };
+  const char *name = luaL_checkstring (L, 1);
+  const sl_check_settings s = { .seed = (uint64_t)luaL_checkinteger (L, 2),
+                                .seconds = luaL_checknumber (L, 3),
+                                .only = luaL_optstring (L, 4, NULL) };
+  sl_check_result *r = lua_newuserdatauv (L, SL_MOST_CHECKS * sizeof *r, 0);
+  sl_error e;
+  const int n = sl_check_plugin (name, &s, r, &e);
+  if (n < 0) return sl_lua_raise (L, &e);
+  lua_createtable (L, n, 0);
+  for (int i = 0; i < n; i++) {
+    lua_createtable (L, 0, 5);
+    lua_pushstring (L, r[i].name);
+    lua_setfield (L, -2, "name");
+    lua_pushstring (L, states[r[i].state]);
+    lua_setfield (L, -2, "state");
+    lua_pushstring (L, r[i].figure);
+    lua_setfield (L, -2, "figure");
+    lua_pushstring (L, r[i].why);
+    lua_setfield (L, -2, "why");
+    lua_pushnumber (L, r[i].seconds);
+    lua_setfield (L, -2, "seconds");
+    lua_rawseti (L, -2, i + 1);
+  }
+  return 1;
+}
+
+/* checks () -> { { name, doc }, ... }: all there are, in order. */
+static int checks (lua_State *L) {
+  lua_newtable (L);
+  for (int i = 0; sl_check_name (i); i++) {
+    lua_createtable (L, 0, 2);
+    lua_pushstring (L, sl_check_name (i));
+    lua_setfield (L, -2, "name");
+    lua_pushstring (L, sl_check_doc (i));
+    lua_setfield (L, -2, "doc");
+    lua_rawseti (L, -2, i + 1);
+  }
+  return 1;
+}
+
+void sl_lua_open_check (lua_State *L) {
+  static const luaL_Reg functions[] = { { "check_plugin", check_plugin },
+                                        { "checks", checks },
+                                        { NULL, NULL } };
+  luaL_setfuncs (L, functions, 0);
+}

@@ -1,0 +1,120 @@
+-- test_plugin.lua - sinklab plugin check: table, JSON, options, exit status.
+local check = require "check"
+local process = require "process"
+local lab = require "sinklab"
+
+local folder = process.folder "plugin"
+local build = os.getenv "SINKLAB_BINARY":match "^(.*)/[^/]*$"
+local bad = build .. "/tests/bad/"
+
+local function plugin(...) return process.run({ "plugin", ... }, { folder = folder }) end
+
+check.test("a plugin that holds: a row for each check, exit 0", function()
+  local r = plugin("check", "softmax")
+  check.equal(r.code, 0, r.out .. r.err)
+  check.equal(r.err, "")
+  for _, part in ipairs { "check ", "figure", "load ", "gradient ", "of 1e-06 in",
+    "sums_to_one ", "causal ", "softmax: all checks hold (seed 1)" } do
+    check.contains(r.out, part)
+  end
+  local _, rows = r.out:gsub("\n%w+ +[ok-]+  ", "")
+  check.equal(rows >= 16, true, r.out)
+end)
+
+check.test("a plugin that does not: the reason, how to see it again, exit 1", function()
+  local path = bad .. "wrong_backward.so"
+  local r = plugin("check", path, "--seed=7", "--only=gradient,bounds")
+  check.equal(r.code, 1)
+  check.equal(r.err, "")
+  check.contains(r.out, "gradient  FAIL")
+  check.contains(r.out, "bounds    ok")
+  check.contains(r.out, "gradient: backward gives ")
+  check.contains(r.out, "differences give ")
+  check.contains(r.out, ("again: sinklab plugin check %s --only=gradient --seed=7\n")
+    :format(path))
+  -- The same seed, the same verdict, to the last digit.
+  check.equal(plugin("check", path, "--seed=7", "--only=gradient,bounds").out, r.out)
+  check.equal(plugin("check", path, "--seed=8", "--only=gradient,bounds").out == r.out,
+    false)
+end)
+
+check.test("--json", function()
+  local r = plugin("check", bad .. "overwrites_dparam.so", "--json",
+    "--only=dparam,bounds,causal")
+  check.equal(r.code, 1)
+  local t = lab.json.decode(r.out)
+  check.equal({ t.held, t.seed, #t.checks }, { false, 1, 3 })
+  local states = {}
+  for _, c in ipairs(t.checks) do
+    states[c.name] = c.state
+    check.equal(type(c.figure), "string")
+    check.equal(c.seconds >= 0, true)
+  end
+  check.equal(states, { dparam = "FAIL", bounds = "ok", causal = "-" })
+  r = plugin("check", "relu", "--json", "--only=load")
+  check.equal({ r.code, lab.json.decode(r.out).held }, { 0, true })
+end)
+
+check.test("a crash and an endless loop end neither sinklab nor its patience", function()
+  local r = plugin("check", bad .. "crash.so")
+  check.equal(r.code, 1)
+  check.contains(r.out, "runs             FAIL  crash")
+  check.contains(r.out, "killed by signal 11")
+  check.contains(r.out, "gradient         -     not run")
+  r = plugin("check", bad .. "endless.so", "--timeout=1.5")
+  check.equal(r.code, 1)
+  check.contains(r.out, "did not come back within 1.5 s")
+end)
+
+check.test("wrong use of plugin check", function()
+  local cases = {
+    { want = "plugin check needs a name", "check" },
+    { want = "unexpected argument 'x'", "check", "relu", "x" },
+    { want = "no option '--sed=1' here (did you mean '--seed'?)", "check", "relu",
+      "--sed=1" },
+    { want = "--seed: expected a whole number from 0, got '-1'", "check", "relu",
+      "--seed=-1" },
+    { want = "--seed needs a value", "check", "relu", "--seed" },
+    { want = "--json takes no value, got '1'", "check", "relu", "--json=1" },
+    { want = "--timeout: expected seconds, above 0", "check", "relu", "--timeout=0" },
+    { want = "no check 'gradeint' (did you mean 'gradient'?)", "check", "relu",
+      "--only=gradeint" },
+    { want = "--only: expected some of load, runs", "check", "relu", "--only=" },
+    { want = "no option '--json' here", "list", "--json" },
+  }
+  for _, case in ipairs(cases) do
+    local r = plugin(table.unpack(case))
+    check.equal(r.code, 1, case.want)
+    check.equal(r.out, "", case.want)
+    check.contains(r.err, case.want)
+  end
+  local r = plugin("check", "sofmax")
+  check.equal(r.code, 1)
+  check.contains(r.out, "no plugin 'sofmax' (did you mean 'softmax'?)")
+end)
+
+check.test("list and info: purpose, claims, parameters, what is shadowed", function()
+  local r = plugin("list")
+  check.equal(r.code, 0, r.err)
+  check.contains(r.out, "exp (s) over its sum: the usual attention")
+  r = plugin("info", build .. "/tests/good/affine.so")
+  check.equal(r.code, 0, r.err)
+  for _, part in ipairs { "affine 1.2: for tests", "claims  none",
+    "factor=1.0  times this (0.25 to 4.0)", "flag=true  yes or no (true or false)",
+    "gain  times this (1, starts at 1.0)", "c  added to the weights (d_head, drawn" } do
+    check.contains(r.out, part)
+  end
+  check.contains(plugin("info", build .. "/tests/good/gate_shape.so").out,
+    "z  (d_head of each head)")
+  local copies = folder .. "/copies"
+  process.shell(("mkdir -p '%s' && cp '%s/plugins/relu.so' '%s'"):format(copies, build,
+    copies))
+  local env = { SINKLAB_PLUGIN_PATH = copies }
+  r = process.run({ "plugin", "list" }, { folder = folder, env = env })
+  check.contains(r.out, "shadowed by " .. copies .. "/relu.so")
+  r = process.run({ "plugin", "info", "relu" }, { folder = folder, env = env })
+  check.contains(r.out, "file    " .. copies .. "/relu.so")
+  check.contains(r.out, "shadows " .. build .. "/plugins/relu.so")
+end)
+
+check.done()
