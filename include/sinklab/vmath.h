@@ -1,4 +1,5 @@
-/* sinklab/vmath.h - exp, log, tanh and the logistic function for vector loops.
+/* sinklab/vmath.h - exp, exp - 1, log, tanh and the logistic function for vector
+** loops.
 **
 ** Scalar functions of 'real' without a branch or a call, so that a plain loop
 **
@@ -14,6 +15,7 @@
 **                 f32     f64     special values
 **   sl_expv       1.0     1.0     exp (-inf) 0, overflow inf, underflow through
 **                                 the denormals to 0
+**   sl_expm1v     2.0     2.0     expm1 (-0) -0, expm1 (-inf) -1, overflow inf
 **   sl_logv       1.0     1.0     log (0) -inf, log (below 0) NaN
 **   sl_tanhv      2.6     2.6     tanh (-0) -0, tanh (+-inf) +-1
 **   sl_sigmoidv   2.6     2.6     sigmoid (-inf) 0, sigmoid (inf) 1
@@ -120,6 +122,26 @@ SL_VMATH real sl_expv (real x) {
   half = n * (real)0.5 + SL_ROUND;
   return (1 + p) * sl_pow2_rounded (half) *
          sl_pow2_rounded ((n - (half - SL_ROUND)) + SL_ROUND);
+}
+
+/* e^x - 1 without cancellation near 0: 2^n (1 + p) - 1 with 2^n = a b, so that
+** 2^n may be past the largest number. */
+SL_VMATH real sl_expm1v (real x) {
+#ifdef SL_SINGLE
+  const real low = -104, high = 89;
+#else
+  const real low = -746, high = 710;
+#endif
+  real n, p, half, a, rest, y;
+  y = sl_choose (x < low, low, x);
+  y = sl_choose (y > high, high, y);
+  p = sl_exp_reduce (y, &n);
+  half = n * (real)0.5 + SL_ROUND;
+  rest = n - (half - SL_ROUND);
+  a = sl_pow2_rounded (half);
+  y = (p * a + (a - sl_pow2_rounded (SL_ROUND - rest))) *
+      sl_pow2_rounded (rest + SL_ROUND);
+  return sl_from_bits (sl_to_bits (y) | (sl_to_bits (x) & SL_SIGN));
 }
 
 /* Natural logarithm. x = 2^e m with m in [sqrt 1/2, sqrt 2), f = m - 1,

@@ -1,4 +1,4 @@
-/* vmath_body.c - exp, log, tanh, sigmoid against long double. */
+/* vmath_body.c - exp, exp - 1, log, tanh, sigmoid against long double. */
 #include "support/variants.h"
 #include <check.h>
 #include <math.h>
@@ -25,6 +25,7 @@ static long double sigmoid (long double x) {
     return sl_##name##v (x);                                   \
   }
 LOOPS (exp)
+LOOPS (expm1)
 LOOPS (log)
 LOOPS (tanh)
 LOOPS (sigmoid)
@@ -39,6 +40,7 @@ static const struct function {
   double low, high;
 } functions[] = {
   { "exp", exp_loop, exp_one, expl, 1.0, -750, 720 },
+  { "expm1", expm1_loop, expm1_one, expm1l, 2.0, -3, 3 },
   { "log", log_loop, log_one, logl, 1.0, 0.1, 10 },
   { "tanh", tanh_loop, tanh_one, tanhl, 2.6, -3, 3 },
   { "sigmoid", sigmoid_loop, sigmoid_one, sigmoid, 2.6, -50, 50 },
