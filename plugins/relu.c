@@ -7,15 +7,11 @@
 **            (Guo et al. 2024, arXiv 2410.13835, code)
 **   length   tokens of the sequence (Wortsman et al. 2023, arXiv 2309.08586)
 ** The gradient at a score of 0 is 0. A row may be all zeros; NaN stays NaN. */
-#include <sinklab/plugin.h>
+#include <sinklab/count.h>
 
 typedef struct config {
   int normaliser;
 } config;
-
-enum { EARLIER, VISIBLE, LENGTH };
-static const char *const normalisers[] = { "earlier", "visible", "length",
-                                           NULL };
 
 static const sl_option options[] = {
   { .name = "normaliser",
@@ -23,23 +19,19 @@ static const sl_option options[] = {
            "visible tokens, or the length of the sequence",
     .type = SL_CHOICE,
     .offset = offsetof (config, normaliser),
-    .def = EARLIER,
-    .choices = normalisers },
+    .def = SL_EARLIER,
+    .choices = sl_counts },
   { 0 }
 };
 
-static real normaliser (const sl_call *c, int n) {
+static real scale_of (const sl_call *c, int n) {
   const config *o = c->config;
-  int earlier = c->pos - c->first;
-  if (o->normaliser == VISIBLE) return (real)n;
-  if (o->normaliser == LENGTH) return (real)c->length;
-  if (earlier > n) earlier = n;
-  return (real)(earlier > 1 ? earlier : 1);
+  return 1 / (real)sl_count (c, n, o->normaliser);
 }
 
 static void forward (const sl_call *c, int n, const real *restrict s,
                      real *restrict w) {
-  const real scale = 1 / normaliser (c, n);
+  const real scale = scale_of (c, n);
   for (int i = 0; i < n; i++) w[i] = s[i] <= 0 ? 0 : s[i] * scale;
 }
 
@@ -47,7 +39,7 @@ static void forward (const sl_call *c, int n, const real *restrict s,
 static void backward (const sl_call *c, int n, const real *restrict s,
                       const real *w, const real *restrict dw, real *restrict ds,
                       real *dparam) {
-  const real scale = 1 / normaliser (c, n);
+  const real scale = scale_of (c, n);
   (void)w, (void)dparam;
   for (int i = 0; i < n; i++) ds[i] = s[i] <= 0 ? 0 : dw[i] * scale;
 }
