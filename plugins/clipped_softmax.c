@@ -1,0 +1,88 @@
+/* clipped_softmax.c - w_i = clip ((eta - gamma) p_i + gamma, 0, 1), p the softmax of
+** the scores (Bondarenko et al. 2023, arXiv 2306.12929; gamma = -0.025 and eta = 1
+** for BERT, gamma = -12 / length for OPT in their scripts).
+**
+** The stretch makes 0 (and, with eta above 1, 1) reachable by finite scores. With
+** eta = 1 no weight is above p: rows then sum to at most 1. Gradients are 0 where a
+** weight is clipped. */
+#include <sinklab/reduce.h>
+#include <sinklab/vmath.h>
+
+typedef struct config {
+  double gamma, eta, alpha;
+} config;
+
+static const sl_option options[] = {
+  { .name = "gamma",
+    .doc = "where the stretched softmax begins: 0 is no stretch",
+    .type = SL_REAL,
+    .offset = offsetof (config, gamma),
+    .def = -0.025,
+    .min = -100,
+    .max = 0 },
+  { .name = "eta",
+    .doc = "where it ends: 1 is no stretch",
+    .type = SL_REAL,
+    .offset = offsetof (config, eta),
+    .def = 1,
+    .min = 1,
+    .max = 100 },
+  { .name = "alpha",
+    .doc = "above 0: gamma is -alpha / length of the sequence instead",
+    .type = SL_REAL,
+    .offset = offsetof (config, alpha),
+    .min = 0,
+    .max = 1e6 },
+  { 0 }
+};
+
+static real gamma_of (const sl_call *c) {
+  const config *o = c->config;
+  return (real)(o->alpha > 0 ? -o->alpha / c->length : o->gamma);
+}
+
+static void softmax (int n, const real *restrict s, real *restrict p) {
+  const real max = sl_row_max (n, s);
+  real scale;
+  for (int i = 0; i < n; i++) p[i] = sl_expv (s[i] - max);
+  scale = 1 / sl_row_sum (n, p);
+  for (int i = 0; i < n; i++) p[i] *= scale;
+}
+
+static void forward (const sl_call *c, int n, const real *restrict s,
+                     real *restrict w) {
+  const config *o = c->config;
+  const real gamma = gamma_of (c), stretch = (real)o->eta - gamma;
+  softmax (n, s, w);
+  for (int i = 0; i < n; i++) {
+    const real x = stretch * w[i] + gamma;
+    const real below = x <= 0 ? 0 : x;
+    w[i] = below >= 1 ? 1 : below;
+  }
+}
+
+/* ds_i = p_i (dp_i - sum_j p_j dp_j), dp_i = (eta - gamma) dw_i where 0 < w_i < 1 */
+static void backward (const sl_call *c, int n, const real *restrict s,
+                      const real *restrict w, const real *restrict dw,
+                      real *restrict ds, real *dparam) {
+  const config *o = c->config;
+  const real stretch = (real)o->eta - gamma_of (c);
+  real *restrict p = c->scratch, mean;
+  (void)dparam;
+  softmax (n, s, p);
+  for (int i = 0; i < n; i++)
+    ds[i] = w[i] > 0 && w[i] < 1 ? stretch * dw[i] : 0;
+  mean = sl_row_dot (n, p, ds);
+  for (int i = 0; i < n; i++) ds[i] = p[i] * (ds[i] - mean);
+}
+
+static const sl_row row = { forward, backward };
+
+SL_PLUGIN = { SL_ABI,
+              "clipped_softmax",
+              "1.0",
+              "softmax stretched to gamma..eta and clipped to 0..1",
+              .flags = SL_NONNEGATIVE | SL_SHIFT_INVARIANT | SL_KINKED,
+              .config_size = sizeof (config),
+              .options = options,
+              .row = &row };

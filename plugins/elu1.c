@@ -1,0 +1,74 @@
+/* elu1.c - w_i = phi (s_i) / (sum_j phi (s_j) + eps), phi (s) = elu (s) + 1: s + 1 above
+** 0 and exp (s) below; or phi (s_i) alone (Gu et al. 2024, arXiv 2410.10781, "sim"
+** variants; eps = 1e-8).
+**
+** A row of negative scores is scaled by exp (-largest), so that it cannot vanish
+** before the division. */
+#include <sinklab/reduce.h>
+#include <sinklab/vmath.h>
+
+typedef struct config {
+  int normalise;
+  double eps;
+} config;
+
+static const sl_option options[] = { { .name = "normalise",
+                                       .doc = "divide by the sum of the row",
+                                       .type = SL_BOOL,
+                                       .offset = offsetof (config, normalise),
+                                       .def = 1 },
+                                     { .name = "eps",
+                                       .doc = "added to that sum",
+                                       .type = SL_REAL,
+                                       .offset = offsetof (config, eps),
+                                       .def = 1e-8,
+                                       .min = 0,
+                                       .max = 1 },
+                                     { 0 } };
+
+/* phi (s), scaled, into a; returns what it is to be multiplied by. */
+static real similar (const sl_call *c, int n, const real *restrict s,
+                     real *restrict a) {
+  const config *o = c->config;
+  const real max = sl_row_max (n, s);
+  const real shift = o->normalise && max < 0 ? max : 0;
+  real sum;
+  for (int i = 0; i < n; i++) {
+    const real below = sl_expv (s[i] - shift);
+    a[i] = s[i] > 0 ? s[i] + 1 : below;
+  }
+  if (!o->normalise) return 1;
+  sum = sl_row_sum (n, a);
+  return 1 / (o->eps > 0 ? sum + (real)o->eps * sl_expv (-shift) : sum);
+}
+
+static void forward (const sl_call *c, int n, const real *restrict s,
+                     real *restrict w) {
+  const real scale = similar (c, n, s, w);
+  for (int i = 0; i < n; i++) w[i] *= scale;
+}
+
+/* ds_i = phi' (s_i) (dw_i - sum_j w_j dw_j) / D, and phi' (s_i) dw_i without D;
+** phi' = 1 above 0, phi below. */
+static void backward (const sl_call *c, int n, const real *restrict s,
+                      const real *restrict w, const real *restrict dw,
+                      real *restrict ds, real *dparam) {
+  const config *o = c->config;
+  real *restrict a = c->scratch;
+  const real scale = similar (c, n, s, a);
+  const real mean = o->normalise ? sl_row_dot (n, w, dw) : 0;
+  (void)dparam;
+  for (int i = 0; i < n; i++)
+    ds[i] = (s[i] > 0 ? 1 : a[i]) * scale * (dw[i] - mean);
+}
+
+static const sl_row row = { forward, backward };
+
+SL_PLUGIN = { SL_ABI,
+              "elu1",
+              "1.0",
+              "elu (s) + 1, over its sum or alone",
+              .flags = SL_NONNEGATIVE,
+              .config_size = sizeof (config),
+              .options = options,
+              .row = &row };

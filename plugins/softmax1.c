@@ -1,0 +1,35 @@
+/* softmax1.c - w_i = exp (s_i) / (1 + sum_j exp (s_j)): softmax off by one
+** (Miller 2023, "Attention is off by one", evanmiller.org).
+**
+** The 1 is a key with score 0 and no value: what it takes is mass on nothing. With
+** m = max (0, largest score) taken off, it is exp (-m), and nothing overflows. */
+#include <sinklab/reduce.h>
+#include <sinklab/vmath.h>
+
+static void forward (const sl_call *c, int n, const real *restrict s,
+                     real *restrict w) {
+  const real max = sl_larger (sl_row_max (n, s), 0);
+  real scale;
+  (void)c;
+  for (int i = 0; i < n; i++) w[i] = sl_expv (s[i] - max);
+  scale = 1 / (sl_row_sum (n, w) + sl_expv (-max));
+  for (int i = 0; i < n; i++) w[i] *= scale;
+}
+
+/* ds_i = w_i (dw_i - sum_j w_j dw_j) */
+static void backward (const sl_call *c, int n, const real *s,
+                      const real *restrict w, const real *restrict dw,
+                      real *restrict ds, real *dparam) {
+  const real mean = sl_row_dot (n, w, dw);
+  (void)c, (void)s, (void)dparam;
+  for (int i = 0; i < n; i++) ds[i] = w[i] * (dw[i] - mean);
+}
+
+static const sl_row row = { forward, backward };
+
+SL_PLUGIN = { SL_ABI,
+              "softmax1",
+              "1.0",
+              "softmax with 1 more in the denominator",
+              .flags = SL_NONNEGATIVE | SL_NULL_MASS,
+              .row = &row };
