@@ -74,23 +74,30 @@ static int see (sl_problem *p, int sight) {
   return 0;
 }
 
-/* Ask both precisions, which must want the same: buffers are theirs in turn. */
-static int plan (sl_problem *p, sl_error *e) {
+/* What one precision asks for t tokens. 1: it refuses. */
+static int ask (const sl_problem *p, int dtype, int t, sl_plan *want,
+                sl_error *e) {
   const sl_mechanism *m = p->mechanism;
-  sl_plan want[2];
-  sl_shape shape = { p->n, p->d_head, 0, NULL, NULL };
+  const sl_shape shape = { t, p->d_head, 0, NULL, NULL };
+  char why[512] = "";
+  memset (want, 0, sizeof *want);
+  want->d_out = p->d_head;
+  if (m->loaded->plugin[dtype]->mix->plan (m->config, &shape, want, why,
+                                           sizeof why) == 0)
+    return 0;
+  why[sizeof why - 1] = '\0';
+  if (!*why) return sl_fail (e, "plan refuses %d tokens without a sentence", t);
+  sl_fail (e, "%s", why);
+  return 1;
+}
+
+/* Both precisions must want the same, for buffers are theirs in turn; and longer
+** sequences no less, for kernels get shorter ones than were planned. */
+static int plan (sl_problem *p, sl_error *e) {
+  sl_plan want[2], longer;
   for (int i = 0; i < 2; i++) {
-    char why[512] = "";
-    memset (&want[i], 0, sizeof want[i]);
-    want[i].d_out = p->d_head;
-    if (m->loaded->plugin[i]->mix->plan (m->config, &shape, &want[i], why,
-                                         sizeof why)) {
-      why[sizeof why - 1] = '\0';
-      if (!*why)
-        return sl_fail (e, "plan refuses %d tokens without a sentence", p->n);
-      sl_fail (e, "%s", why);
-      return 1;
-    }
+    const int refused = ask (p, i, p->n, &want[i], e);
+    if (refused) return refused;
   }
   if (want[0].saved != want[1].saved || want[0].scratch != want[1].scratch ||
       want[0].d_out != want[1].d_out)
@@ -103,6 +110,14 @@ static int plan (sl_problem *p, sl_error *e) {
                     "plan asks for %zu saved and %zu scratch reals for %d "
                     "tokens; at most %d are tried",
                     want[0].saved, want[0].scratch, p->n, 1 << 28);
+  if (ask (p, SL_F64, 2 * p->n, &longer, NULL) == 0 &&
+      (longer.d_out != want[1].d_out || longer.saved < want[1].saved ||
+       longer.scratch < want[1].scratch))
+    return sl_fail (e,
+                    "plan gives d_out %d, saved %zu, scratch %zu for %d tokens "
+                    "but %d, %zu, %zu for %d",
+                    want[1].d_out, want[1].saved, want[1].scratch, p->n,
+                    longer.d_out, longer.saved, longer.scratch, 2 * p->n);
   p->saved = want[0].saved;
   p->scratch = want[0].scratch;
   p->d_out = want[0].d_out;
@@ -110,7 +125,8 @@ static int plan (sl_problem *p, sl_error *e) {
 }
 
 static int fill_arrays (sl_problem *p, const sl_sizes *z, sl_error *e) {
-  const sl_plugin *d = p->mechanism->loaded->plugin[SL_F64];
+  const sl_mechanism *m = p->mechanism;
+  const sl_plugin *d = m->loaded->plugin[SL_F64];
   const size_t n = (size_t)p->n;
   int failed = 0, refused = 0;
   p->outputs = n;
@@ -120,8 +136,8 @@ static int fill_arrays (sl_problem *p, const sl_sizes *z, sl_error *e) {
   } else if (d->gate)
     failed |= add (p, "o", n);
   for (int i = 0; i < sl_plugin_inputs (d); i++)
-    failed |= add (p, d->inputs[i].name,
-                   width_of (d->inputs[i].width, p->d_head) * (d->mix ? n : 1));
+    failed |= add (p, m->inputs[i].name,
+                   width_of (m->inputs[i].width, p->d_head) * (d->mix ? n : 1));
   failed |= add (p, "parameters",
                  (size_t)sl_mechanism_params (p->mechanism, p->d_head));
   if (d->mix) {
@@ -147,6 +163,9 @@ int sl_problem_new (const sl_mechanism *m, const sl_sizes *z, uint64_t seed,
   p->n = z->n;
   p->d_head = p->d_out = z->d_head;
   p->head = 1;
+  p->heads = 3;
+  p->layer = 1;
+  p->scale = 0.75;
   p->pos = z->pos;
   p->first = z->first;
   p->length = z->length;
@@ -160,11 +179,9 @@ int sl_problem_new (const sl_mechanism *m, const sl_sizes *z, uint64_t seed,
 /* Parameter values: where each starts, and N(0, 1/4) on top so that no two are
 ** alike. */
 static void draw_parameters (sl_problem *p, uint32_t stream) {
-  const sl_plugin *d = p->mechanism->loaded->plugin[SL_F64];
   double *to = p->in[p->arrays - 1];
   uint32_t i = 0;
-  for (int k = 0; k < sl_plugin_params (d); k++) {
-    const sl_param *q = &d->params[k];
+  for (const sl_param *q = p->mechanism->params; q && q->name; q++) {
     const size_t width = width_of (q->width, p->d_head);
     for (size_t j = 0; j < width; j++, i++)
       *to++ = (q->init == SL_CONST ? q->scale : 0) +
@@ -224,17 +241,18 @@ void sl_problem_text (const sl_problem *p, char *text, size_t size) {
 
 void sl_problem_place (const sl_problem *p, int array, size_t i, char *text,
                        size_t size) {
-  const sl_plugin *d = p->mechanism->loaded->plugin[SL_F64];
+  const sl_param *q = p->mechanism->params;
   if (array < p->arrays - 1) {
     snprintf (text, size, "%s[%zu]", p->name[array], i);
     return;
   }
-  for (int k = 0; k < sl_plugin_params (d); k++) {
-    const size_t width = width_of (d->params[k].width, p->d_head);
+  for (; q && q->name; q++) {
+    const size_t width = width_of (q->width, p->d_head);
     if (i < width) {
-      snprintf (text, size, "parameter %s[%zu]", d->params[k].name, i);
+      snprintf (text, size, "parameter %s[%zu]", q->name, i);
       return;
     }
     i -= width;
   }
+  snprintf (text, size, "parameter %zu", i);
 }

@@ -193,6 +193,9 @@ static void prepare (stage *s, call *c, fenced *const *outputs) {
   c->c.param = p->size[last] ? s->in[last].data : NULL;
   c->c.scratch = s->scratch.data;
   c->c.head = p->head;
+  c->c.heads = p->heads;
+  c->c.layer = p->layer;
+  c->c.scale = p->scale;
   c->c.d_head = p->d_head;
   c->c.pos = p->pos;
   c->c.first = p->first;

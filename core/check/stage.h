@@ -18,7 +18,8 @@ typedef struct sl_problem {
   const sl_mechanism *mechanism;
   uint64_t seed;
   int n; /* row: keys; gate: numbers; mix: tokens */
-  int d_head, d_out, head, pos, first, length;
+  int d_head, d_out, head, heads, layer, pos, first, length;
+  double scale;
   int *lo, *hi; /* mix: n each */
   int arrays;
   const char *name[SL_MOST_ARRAYS];

@@ -128,6 +128,20 @@ static void set_width (lua_State *L, sl_width w) {
   lua_setfield (L, -2, "fixed");
 }
 
+/* Where a parameter or a matrix starts, as text. */
+static void set_init (lua_State *L, int init, double scale,
+                      const char *otherwise) {
+  if (init == SL_CONST)
+    lua_pushfstring (L, "starts at %f", scale);
+  else if (init == SL_NORMAL)
+    lua_pushfstring (L, "starts normal, deviation %f", scale);
+  else if (init == SL_UNIFORM)
+    lua_pushfstring (L, "starts uniform, -%f to %f", scale, scale);
+  else
+    lua_pushstring (L, otherwise);
+  lua_setfield (L, -2, "init");
+}
+
 static void set_params (lua_State *L, const sl_param *p) {
   lua_newtable (L);
   for (lua_Integer i = 1; p && p->name; p++, i++) {
@@ -135,13 +149,7 @@ static void set_params (lua_State *L, const sl_param *p) {
     set_text (L, "name", p->name);
     set_text (L, "doc", p->doc);
     set_width (L, p->width);
-    if (p->init == SL_ZEROS)
-      lua_pushliteral (L, "starts at 0");
-    else
-      lua_pushfstring (
-          L, p->init == SL_CONST ? "starts at %f" : "drawn with deviation %f",
-          p->scale);
-    lua_setfield (L, -2, "init");
+    set_init (L, p->init, p->scale, "starts at 0");
     lua_rawseti (L, -2, i);
   }
   lua_setfield (L, -2, "params");
@@ -150,9 +158,10 @@ static void set_params (lua_State *L, const sl_param *p) {
 static void set_inputs (lua_State *L, const sl_input *p) {
   lua_newtable (L);
   for (lua_Integer i = 1; p && p->name; p++, i++) {
-    lua_createtable (L, 0, 4);
+    lua_createtable (L, 0, 5);
     set_text (L, "name", p->name);
     set_width (L, p->width);
+    set_init (L, p->init, p->scale, "starts as other matrices do");
     lua_pushboolean (L, p->shared);
     lua_setfield (L, -2, "shared");
     lua_rawseti (L, -2, i);
@@ -160,21 +169,23 @@ static void set_inputs (lua_State *L, const sl_input *p) {
   lua_setfield (L, -2, "inputs");
 }
 
-/* plugin (name) -> its identity, doc, shape, claims, options, parameters and
-** inputs. */
+/* plugin (name) -> its identity, doc, shape, claims, options, and the parameters and
+** inputs that it has by default. */
 static int plugin (lua_State *L) {
   sl_error e;
   const sl_loaded *loaded = sl_plugin_load (luaL_checkstring (L, 1), &e);
+  const sl_mechanism *m =
+      loaded ? sl_mechanism_new (loaded, 0, NULL, &e) : NULL;
   const sl_plugin *p;
-  if (!loaded) return sl_lua_raise (L, &e);
+  if (!m) return sl_lua_raise (L, &e);
   p = loaded->plugin[SL_F64];
   push_identity (L, loaded);
   set_text (L, "doc", p->doc);
   set_text (L, "shape", p->row ? "row" : p->gate ? "gate" : "mix");
   set_claims (L, p->flags);
   set_options (L, p->options);
-  set_params (L, p->params);
-  set_inputs (L, p->inputs);
+  set_params (L, m->params);
+  set_inputs (L, m->inputs);
   return 1;
 }
 

@@ -35,14 +35,14 @@ local function range(o)
   return o.min and ("%s to %s"):format(o.min, o.max) or "true or false"
 end
 
---- "4", "d_head", "2 d_head + 1": numbers of a head.
+--- "4", "d_head", "2 d_head + 1": numbers of a head; nil for none.
 local function width(w)
   local parts = {}
   if w.per_dhead > 0 then
     parts[1] = (w.per_dhead > 1 and w.per_dhead .. " " or "") .. "d_head"
   end
   if w.fixed > 0 then parts[#parts + 1] = tostring(w.fixed) end
-  return #parts > 0 and table.concat(parts, " + ") or "0"
+  return #parts > 0 and table.concat(parts, " + ")
 end
 
 usage.info = "plugin info NAME"
@@ -62,12 +62,16 @@ function actions.info(name)
   end
   for i, q in ipairs(p.params) do
     if i == 1 then print "\nparameters of each head" end
-    print(("  %s  %s (%s, %s)"):format(q.name, q.doc, width(q), q.init))
+    local w = width(q)
+    print(("  %s  %s (%s)"):format(q.name, q.doc, w and w .. ", " .. q.init
+      or "left out by default"))
   end
   for i, z in ipairs(p.inputs) do
     if i == 1 then print "\ninputs, projected from the layer's input" end
-    print(("  %s  (%s%s)"):format(z.name, width(z),
-      z.shared and ", shared by all heads" or " of each head"))
+    local w = width(z)
+    print(("  %s  %s"):format(z.name, w and ("%s %s, %s"):format(w,
+      z.shared and "for all heads" or "for each head", z.init)
+      or "left out by default"))
   end
 end
 
