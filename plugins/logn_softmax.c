@@ -20,8 +20,8 @@ static const sl_option options[] = {
     .type = SL_REAL,
     .offset = offsetof (config, scale),
     .def = 0.43,
-    .min = -100,
-    .max = 100 },
+    .min = 0,
+    .max = 10 },
   { .name = "n",
     .doc = "what is counted: earlier visible tokens (at least 1), all visible "
            "tokens, or the length of the sequence",
@@ -57,25 +57,38 @@ static real factor (const sl_call *c, int n) {
   return log_n (c, n) * (o->learned ? c->param[0] : (real)o->scale);
 }
 
+/* The largest of a log (n) s: of s, or of -s if a has become negative. */
+static int largest (int n, real f, const real *s) {
+  int k = 0;
+  for (int i = 1; i < n; i++)
+    if (f * s[i] > f * s[k]) k = i;
+  return k;
+}
+
 static void forward (const sl_call *c, int n, const real *restrict s,
                      real *restrict w) {
-  const real f = factor (c, n);
-  real max, scale;
-  for (int i = 0; i < n; i++) w[i] = f * s[i];
-  max = sl_row_max (n, w);
-  for (int i = 0; i < n; i++) w[i] = sl_expv (w[i] - max);
+  const real f = factor (c, n), top = s[largest (n, f, s)];
+  real scale;
+  for (int i = 0; i < n; i++) w[i] = sl_expv (f * (s[i] - top));
   scale = 1 / sl_row_sum (n, w);
   for (int i = 0; i < n; i++) w[i] *= scale;
 }
 
-/* With dz_i = w_i (dw_i - sum_j w_j dw_j): ds = a log (n) dz, da = log (n) s . dz */
+/* With dz_i = w_i (dw_i - sum_j w_j dw_j): ds = a log (n) dz, da = log (n) s . dz.
+** Neither changes when s and dw are counted from where the weight is largest, and
+** there a sharp row, whose dz are small, keeps its digits. */
 static void backward (const sl_call *c, int n, const real *restrict s,
                       const real *restrict w, const real *restrict dw,
                       real *restrict ds, real *dparam) {
   const config *o = c->config;
-  const real f = factor (c, n), mean = sl_row_dot (n, w, dw);
-  for (int i = 0; i < n; i++) ds[i] = w[i] * (dw[i] - mean);
-  if (o->learned) dparam[0] += log_n (c, n) * sl_row_dot (n, s, ds);
+  const real f = factor (c, n);
+  const int k = largest (n, f, s);
+  real *restrict from = c->scratch, mean;
+  for (int i = 0; i < n; i++) from[i] = dw[i] - dw[k];
+  mean = sl_row_dot (n, w, from);
+  for (int i = 0; i < n; i++) ds[i] = w[i] * (from[i] - mean);
+  for (int i = 0; i < n; i++) from[i] = s[i] - s[k];
+  if (o->learned) dparam[0] += log_n (c, n) * sl_row_dot (n, from, ds);
   for (int i = 0; i < n; i++) ds[i] *= f;
 }
 

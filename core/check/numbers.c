@@ -62,6 +62,11 @@ static void round_to_single (sl_problem *p) {
     p->cotangent[i] = (float)p->cotangent[i];
 }
 
+/* Differences are relative to the largest number of an array, or to this: rounding in
+** a backward that takes a mean off cotangents of about 1 is no smaller when all that
+** it leaves is small. */
+#define LEAST 1e-2
+
 static void both (sl_trial *t, sl_problem *p, double tolerance, range *sum,
                   const char *what) {
   sl_stage *s[2];
@@ -70,7 +75,7 @@ static void both (sl_trial *t, sl_problem *p, double tolerance, range *sum,
     s[i] = sl_trial_stage (t, (sl_dtype)i, p);
     sl_trial_backward (t, (sl_dtype)i, s[i]);
   }
-  agree (t, p, s, tolerance, 1e-3, sum, what);
+  agree (t, p, s, tolerance, LEAST, sum, what);
   for (int i = 0; i < 2; i++) sl_stager_of ((sl_dtype)i)->close (s[i]);
 }
 
