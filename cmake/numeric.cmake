@@ -3,7 +3,9 @@
 set(SINKLAB_NUMERIC
     core/attention/attend.c
     core/attention/attention_list.c
+    core/attention/gate.c
     core/attention/host.c
+    core/attention/mix.c
     core/attention/rope.c
     core/attention/weigh.c
     core/check/stage.c

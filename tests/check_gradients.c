@@ -3,10 +3,10 @@
 #include "support/suite.h"
 #include <string.h>
 
-enum { TABLES = 3, MAX_LISTS = 8 };
-static const op_case *(*const table[TABLES]) (void) = { cases_array,
-                                                        cases_layers,
-                                                        cases_attention };
+enum { TABLES = 4, MAX_LISTS = 8 };
+static const op_case *(*const table[TABLES]) (void) = {
+  cases_array, cases_layers, cases_attention, cases_compose
+};
 
 static int has_case (const char *op) {
   for (int t = 0; t < TABLES; t++)
@@ -59,4 +59,9 @@ START_TEST (attention) {
 }
 END_TEST
 
-SUITE_MAIN ("gradients", every_op_has_a_case, array, layers, attention)
+START_TEST (compose) {
+  run_table (cases_compose ());
+}
+END_TEST
+
+SUITE_MAIN ("gradients", every_op_has_a_case, array, layers, attention, compose)

@@ -2,7 +2,8 @@
 **
 ** One head at a time, a block of query rows at a time, against the keys that some
 ** row of the block sees. Letters in comments: T tokens, D width of a query and
-** key, V width of a value, R rows of the block, N keys of the block.
+** key, V width of a value, R rows of the block, N keys of the block. Keys count from
+** the first of the prefix: that of token j is prefix + j.
 **
 ** What is masked is not read: scores of invisible keys are computed and left
 ** alone, and their weights are zero in the products. Zero times infinity is not
@@ -34,6 +35,7 @@ typedef struct head {
   const sl_row *row;
   sl_call call;
   int sequence, head, n; /* n: valid tokens */
+  int keys;              /* n and the prefix */
   matrix q, k, v, kt, vt;
   matrix dout; /* backward */
   sum dq, dk, dv;
@@ -43,7 +45,7 @@ typedef struct head {
 } head;
 
 /* R query rows against the keys lo .. lo + N - 1, and what each row sees. The four
-** matrices have rows T apart; column 0 is key 0. */
+** matrices have rows of all keys; column 0 is key 0. */
 typedef struct block {
   int row, rows, lo, hi;
   int row_lo[SL_MOST_ROWS], row_hi[SL_MOST_ROWS];
@@ -161,14 +163,15 @@ static int uniform (const block *b) {
 ** saved ones of this head, or those of the scratch. */
 static void place (const head *h, int row, int rows, block *b) {
   const sl_attention_plan *p = h->p;
-  const size_t t = (size_t)p->t;
+  const size_t t = (size_t)p->t, keys = (size_t)p->keys;
   b->row = row;
   b->rows = rows;
-  b->lo = p->t;
+  b->lo = p->keys;
   b->hi = 0;
   for (int r = 0; r < rows; r++) {
     int lo, hi;
     sl_visible (&h->attr->visibility, row + r, h->n, &lo, &hi);
+    if (lo < hi) hi += h->attr->prefix; /* lo is 0: there is no window */
     b->row_lo[r] = lo;
     b->row_hi[r] = hi;
     if (lo < hi && lo < b->lo) b->lo = lo;
@@ -180,8 +183,9 @@ static void place (const head *h, int row, int rows, block *b) {
     b->weights = at (h->run, p->weights);
   } else {
     size_t index = (size_t)h->sequence * (size_t)p->heads + (size_t)h->head;
-    b->scores = (real *)h->run->saved + 2 * index * t * t + (size_t)row * t;
-    b->weights = b->scores + t * t;
+    b->scores =
+        (real *)h->run->saved + 2 * index * t * keys + (size_t)row * keys;
+    b->weights = b->scores + t * keys;
   }
   b->dscores = at (h->run, p->dscores);
   b->dweights = at (h->run, p->dweights);
@@ -202,25 +206,28 @@ static void clear_unseen (const block *b, int r, int first, int last, real *x) {
 ** among the keys of the block, or among all. */
 static void weigh (head *h, block *b, int all) {
   const sl_attention_plan *p = h->p;
-  const ptrdiff_t t = p->t;
+  const ptrdiff_t keys = p->keys;
+  const int prefix = h->attr->prefix;
   const real slope = h->slope;
   matrix kt = h->kt;
   kt.x += b->lo * kt.col;
   product (h, b->rows, b->hi - b->lo, p->d, h->attr->scale, from (h->q, b->row),
-           kt, 0, b->scores + b->lo, t);
+           kt, 0, b->scores + b->lo, keys);
   for (int r = 0; r < b->rows; r++) {
     const int i = b->row + r, lo = b->row_lo[r], n = b->row_hi[r] - lo;
-    real *s = b->scores + r * t + lo, *w = b->weights + r * t + lo;
+    real *s = b->scores + r * keys + lo, *w = b->weights + r * keys + lo;
     if (slope != 0)
-      for (int j = 0; j < n; j++)
-        s[j] -= slope * (real)(i > lo + j ? i - lo - j : lo + j - i);
+      for (int j = prefix; j < n; j++) {
+        const int key = lo + j - prefix;
+        s[j] -= slope * (real)(i > key ? i - key : key - i);
+      }
     if (n > 0) {
-      h->call.pos = i;
+      h->call.pos = i + prefix;
       h->call.first = lo;
       h->row->forward (&h->call, n, s, w);
     }
-    clear_unseen (b, r, all ? 0 : b->lo, all ? p->t : b->hi,
-                  b->weights + r * t);
+    clear_unseen (b, r, all ? 0 : b->lo, all ? p->keys : b->hi,
+                  b->weights + r * keys);
   }
 }
 
@@ -237,13 +244,14 @@ static void observe (const head *h, const block *b) {
                          .length = h->n,
                          .row = b->row,
                          .rows = b->rows,
+                         .prefix = h->attr->prefix,
                          .dtype = sizeof (real) == 4 ? SL_F32 : SL_F64,
-                         .stride = p->t,
+                         .stride = p->keys,
                          .weights = b->weights,
                          .scores = b->scores,
                          .lo = b->row_lo,
                          .hi = b->row_hi,
-                         .value = h->v.x,
+                         .value = from (h->v, h->attr->prefix).x,
                          .value_stride = h->v.row,
                          .value_step = h->v.col,
                          .d_value = p->dv };
@@ -261,7 +269,7 @@ static void forward_block (head *h, int row, int rows, int alone) {
   }
   weigh (h, &b, alone || h->run->observer);
   product (h, rows, p->dv, b.hi - b.lo, 1,
-           (matrix){ b.weights + b.lo, p->t, 1 }, from (h->v, b.lo), 0,
+           (matrix){ b.weights + b.lo, p->keys, 1 }, from (h->v, b.lo), 0,
            h->out + row * h->out_row, h->out_row);
   if (h->run->observer) observe (h, &b);
 }
@@ -271,7 +279,7 @@ static void forward_block (head *h, int row, int rows, int alone) {
 static void backward_block (head *h, int row, int rows) {
   const sl_attention_plan *p = h->p;
   const sl_run *run = h->run;
-  const ptrdiff_t t = p->t;
+  const ptrdiff_t t = p->keys;
   const matrix q = from (h->q, row), dout = from (h->dout, row);
   matrix vt = h->vt;
   int keys;
@@ -292,7 +300,7 @@ static void backward_block (head *h, int row, int rows) {
     const int lo = b.row_lo[r], n = b.row_hi[r] - lo;
     const ptrdiff_t first = r * t + lo;
     if (n > 0) {
-      h->call.pos = row + r;
+      h->call.pos = row + r + h->attr->prefix;
       h->call.first = lo;
       h->row->backward (&h->call, n, b.scores + first, b.weights + first,
                         b.dweights + first, b.dscores + first,
@@ -348,7 +356,10 @@ static void start (head *h, const sl_run *r, sl_attention_plan *p) {
   h->call.host = &SL (sl_host_services);
   h->call.config = a->mechanism->config;
   h->call.scratch = at (r, p->row);
+  h->call.heads = p->heads;
+  h->call.layer = a->layer;
   h->call.d_head = p->d;
+  h->call.scale = a->scale;
   h->out_row = (ptrdiff_t)p->heads * p->dv;
 }
 
@@ -357,7 +368,8 @@ static void start_kv_head (head *h, int sequence, int g) {
   const sl_run *r = h->run;
   h->sequence = sequence;
   h->n = valid (r, h->attr, sequence, p->t);
-  h->call.length = h->n;
+  h->keys = h->n + h->attr->prefix;
+  h->call.length = h->keys;
   h->k = head_of (&r->in[1], sequence, g, p->d);
   h->v = head_of (&r->in[2], sequence, g, p->dv);
 }
@@ -379,7 +391,7 @@ static void forward (const sl_run *r) {
     for (int g = 0; g < p.kv_heads; g++) {
       const int group = p.heads / p.kv_heads;
       start_kv_head (&h, s, g);
-      h.kt = transpose (&p, h.k, h.n, p.d, at (r, p.kt));
+      h.kt = transpose (&p, h.k, h.keys, p.d, at (r, p.kt));
       for (int i = g * group; i < (g + 1) * group; i++) {
         start_head (&h, i);
         h.out =
@@ -416,13 +428,13 @@ static void backward (const sl_run *r) {
     for (int g = 0; g < p.kv_heads; g++) {
       const int group = p.heads / p.kv_heads;
       start_kv_head (&h, s, g);
-      if (p.recompute) h.kt = transpose (&p, h.k, h.n, p.d, at (r, p.kt));
-      h.vt = transpose (&p, h.v, h.n, p.dv, at (r, p.vt));
-      h.dk = sum_of (&r->din[1], s, g, p.d, h.n, dk);
-      h.dv = sum_of (&r->din[2], s, g, p.dv, h.n, dv);
+      if (p.recompute) h.kt = transpose (&p, h.k, h.keys, p.d, at (r, p.kt));
+      h.vt = transpose (&p, h.v, h.keys, p.dv, at (r, p.vt));
+      h.dk = sum_of (&r->din[1], s, g, p.d, h.keys, dk);
+      h.dv = sum_of (&r->din[2], s, g, p.dv, h.keys, dv);
       for (int i = g * group; i < (g + 1) * group; i++) backward_head (&h, i);
-      add_sum (&r->din[1], s, g, p.d, h.n, h.dk, dk);
-      add_sum (&r->din[2], s, g, p.dv, h.n, h.dv, dv);
+      add_sum (&r->din[1], s, g, p.d, h.keys, h.dk, dk);
+      add_sum (&r->din[2], s, g, p.dv, h.keys, h.dv, dv);
     }
 }
 

@@ -4,9 +4,16 @@
 **              the row kernel alone, on the scores that are visible
 **   attention  (q (b, t, h*d), k (b, t, g*d), v (b, t, g*dv), [param (h, p)],
 **              [length (b)]) -> (b, t, h*dv); h heads share g key/value heads:
-**              head i reads key/value head i / (h/g)
+**              head i reads key/value head i / (h/g). With a prefix of n, k and v
+**              are (b, n + t, ...): their first n rows are keys that are no tokens
+**   gate       (o (b, t, h*d), [z (b, t, h*w) or, shared, (b, t, w)], [param (h, p)],
+**              [length (b)]) -> (b, t, h*d): a gate plugin on the output of the heads
+**   mix        (each input of the plugin (b, t, h*w) or, shared, (b, t, w), in order of
+**              declaration without those that options leave out, [param (h, p)],
+**              [length (b)]) -> (b, t, h*d_out): a mix plugin, one head at a time
 **   rope       (x (b, t, h*d)) -> same shape, turned by position
-** Optional inputs come in this order; the flags in the attributes say which. */
+** Optional inputs come in this order; the flags in the attributes say which. Gradients
+** of parameters are summed over tokens, then over sequences, in order. */
 #ifndef SL_ATTENTION_H
 #define SL_ATTENTION_H
 #include "attention/mechanism.h"
@@ -35,7 +42,29 @@ typedef struct sl_attention_attr {
   int recompute_from; /* t at or above this recomputes weights in backward instead
                       ** of saving them (0: the default, 256) */
   int block; /* query rows at a time, at most 32 (0: by t); changes no bit */
+  int layer; /* of the model, from 0: what the plugin is told */
+  /* Keys before the first token, which every query sees and ALiBi does not tilt; the
+  ** plugin sees them as earlier tokens. Not with a window. */
+  int prefix;
 } sl_attention_attr;
+
+/* Of 'gate'; the width of a head is that of o over heads. Tokens at or past the length
+** give 0. */
+typedef struct sl_gate_attr {
+  const sl_mechanism *mechanism; /* outlives the program */
+  int heads, layer;
+  int has_param, has_length;
+} sl_gate_attr;
+
+/* Of 'mix'. Queries at or past the length give 0. A mix that claims SL_CAUSAL_ONLY is
+** refused with another visibility than causal without a window. */
+typedef struct sl_mix_attr {
+  const sl_mechanism *mechanism; /* outlives the program */
+  int heads, d_head, layer;
+  double scale; /* of q.k: what the plugin is told */
+  sl_visibility visibility;
+  int has_param, has_length;
+} sl_mix_attr;
 
 /* Slopes of ALiBi (Press et al. 2022) for h heads. */
 void sl_alibi_slopes (int heads, double *slopes);
@@ -67,13 +96,15 @@ typedef struct sl_rows {
   int head, kv_head;
   int t, length; /* tokens; of them valid */
   int row, rows; /* first query row of the block, how many */
+  int prefix;    /* columns before that of token 0: keys that are no tokens */
   sl_dtype dtype;
   ptrdiff_t stride;    /* between rows, in elements */
-  const void *weights; /* row r: keys 0..t-1; 0 where not visible */
-  const void *scores;  /* the same layout; undefined where not visible */
-  const int *lo, *hi;  /* visible keys of row 'row' + r */
+  const void *weights; /* row r: prefix + t columns; 0 where not visible */
+  const void
+      *scores; /* the same layout; undefined where not visible; a mix: NULL */
+  const int *lo, *hi; /* visible columns of row 'row' + r */
   const void *value; /* this head's values: token j at value + j * value_stride,
-               ** its numbers value_step apart */
+               ** its numbers value_step apart; NULL: a mix without an input 'v' */
   ptrdiff_t value_stride, value_step;
   int d_value;
 } sl_rows;

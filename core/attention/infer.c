@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include <limits.h>
 #include <math.h>
+#include <string.h>
 
 /* "(2, 16, 64)" for an error. */
 typedef struct text {
@@ -14,9 +15,8 @@ static const char *shape (const sl_view *v, text *t) {
   return sl_shape_text (v->ndim, v->dim, t->s, sizeof t->s);
 }
 
-/* Reserve a rows x columns buffer at the end of the scratch; 16 reals are at least
-** 64 bytes. */
-static int reserve (size_t *end, size_t rows, size_t columns, size_t *at) {
+/* 16 reals are at least 64 bytes. */
+int sl_reserve (size_t *end, size_t rows, size_t columns, size_t *at) {
   size_t n;
   if (sl_size_mul (rows, columns, &n) || n > SIZE_MAX / 16 - *end - 16)
     return -1;
@@ -25,53 +25,64 @@ static int reserve (size_t *end, size_t rows, size_t columns, size_t *at) {
   return 0;
 }
 
-/* The mechanism, its visibility and the optional inputs, common to both ops. */
-static int check_mechanism (const char *op, const sl_attention_attr *a,
-                            int first, int n_in, const sl_view *in,
-                            ptrdiff_t batch, int heads, int *params,
-                            sl_error *e) {
+/* What to do with a plugin of another shape. */
+static int fail_shape (const sl_mechanism_use *u, sl_error *e) {
+  const sl_loaded *l = u->mechanism->loaded;
+  return sl_fail (e, "%s: plugin '%s' is a %s; expected a %s", u->op, l->name,
+                  sl_plugin_shape (l->plugin[SL_F64]), u->shape);
+}
+
+int sl_check_use (const sl_mechanism_use *u, int first, int n_in,
+                  const sl_view *in, int *params, sl_error *e) {
   const sl_loaded *l;
+  const int wanted = first + (u->has_param != 0) + (u->has_length != 0);
   text t;
   int at = first;
-  if (!a->mechanism) return sl_fail (e, "%s: no mechanism given", op);
-  l = a->mechanism->loaded;
-  if (!l->plugin[SL_F64]->row)
-    return sl_fail (e,
-                    "%s: plugin '%s' is a %s; this version composes only "
-                    "row plugins",
-                    op, l->name, sl_plugin_shape (l->plugin[SL_F64]));
-  if (a->visibility.window < 0)
-    return sl_fail (e, "%s: window is %d; expected 0 (none) or more", op,
-                    a->visibility.window);
-  *params = sl_mechanism_params (a->mechanism, a->d_head);
+  if (!u->mechanism) return sl_fail (e, "%s: no mechanism given", u->op);
+  l = u->mechanism->loaded;
+  if (strcmp (sl_plugin_shape (l->plugin[SL_F64]), u->shape) != 0)
+    return fail_shape (u, e);
+  *params = sl_mechanism_params (u->mechanism, u->d_head);
   if (*params < 0)
     return sl_fail (e,
                     "%s: plugin '%s' has too many parameters for heads of "
                     "width %d",
-                    op, l->name, a->d_head);
-  if (n_in != first + (a->has_param != 0) + (a->has_length != 0))
-    return sl_fail (e, "%s: %d inputs; expected %d", op, n_in,
-                    first + (a->has_param != 0) + (a->has_length != 0));
-  if ((*params > 0) != (a->has_param != 0))
+                    u->op, l->name, u->d_head);
+  if (n_in != wanted)
+    return sl_fail (e, "%s: %d inputs; expected %d", u->op, n_in, wanted);
+  if ((*params > 0) != (u->has_param != 0))
     return sl_fail (e,
                     *params ? "%s: plugin '%s' has %d parameters a head; "
                               "give them as param"
                             : "%s: plugin '%s' has no parameters; param was "
                               "given",
-                    op, l->name, *params);
-  if (a->has_param) {
+                    u->op, l->name, *params);
+  if (u->has_param) {
     const sl_view *p = &in[at++];
-    if (p->ndim != 2 || p->dim[0] != heads || p->dim[1] != *params)
-      return sl_fail (e, "%s: param is %s; plugin '%s' expects (%d, %d)", op,
-                      shape (p, &t), l->name, heads, *params);
+    if (p->ndim != 2 || p->dim[0] != u->heads || p->dim[1] != *params)
+      return sl_fail (e, "%s: param is %s; plugin '%s' expects (%d, %d)", u->op,
+                      shape (p, &t), l->name, u->heads, *params);
   }
-  if (a->has_length) {
+  if (u->has_length) {
     const sl_view *p = &in[at];
-    if (p->ndim != 1 || p->dim[0] != batch)
-      return sl_fail (e, "%s: length is %s; expected (%td), one a sequence", op,
-                      shape (p, &t), batch);
+    if (p->ndim != 1 || p->dim[0] != u->batch)
+      return sl_fail (e, "%s: length is %s; expected (%td), one a sequence",
+                      u->op, shape (p, &t), u->batch);
   }
   return 0;
+}
+
+/* The row mechanism and its visibility. */
+static int check_mechanism (const char *op, const sl_attention_attr *a,
+                            int first, int n_in, const sl_view *in,
+                            ptrdiff_t batch, int heads, int *params,
+                            sl_error *e) {
+  const sl_mechanism_use use = { op,    "row",        a->mechanism,  a->d_head,
+                                 heads, a->has_param, a->has_length, batch };
+  if (a->visibility.window < 0)
+    return sl_fail (e, "%s: window is %d; expected 0 (none) or more", op,
+                    a->visibility.window);
+  return sl_check_use (&use, first, n_in, in, params, e);
 }
 
 static int check_heads (const sl_attention_attr *a, sl_error *e) {
@@ -86,6 +97,12 @@ static int check_heads (const sl_attention_attr *a, sl_error *e) {
   if (!isfinite (a->scale))
     return sl_fail (e, "attention: scale is %g; expected a finite number",
                     a->scale);
+  if (a->prefix < 0 || a->prefix > 1 << 16)
+    return sl_fail (e, "attention: prefix is %d; expected 0 to %d", a->prefix,
+                    1 << 16);
+  if (a->prefix && a->visibility.window)
+    return sl_fail (e, "attention: keys before the first token do not go with "
+                       "a window");
   if (a->recompute_from < 0 || a->block < 0)
     return sl_fail (e, "attention: %s is %d; expected 0 (default) or more",
                     a->block < 0 ? "block" : "recompute_from",
@@ -100,12 +117,15 @@ static int check_shapes (const sl_attention_attr *a, int n_in,
   if (n_in < 3)
     return sl_fail (e, "attention: %d inputs; expected q, k, v", n_in);
   if (q->ndim != 3 || k->ndim != 3 || v->ndim != 3 || k->dim[0] != q->dim[0] ||
-      v->dim[0] != q->dim[0] || k->dim[1] != q->dim[1] ||
-      v->dim[1] != q->dim[1])
+      v->dim[0] != q->dim[0] || k->dim[1] - a->prefix != q->dim[1] ||
+      v->dim[1] != k->dim[1])
     return sl_fail (e,
-                    "attention: q %s, k %s, v %s; expected (b, t, width) "
-                    "with equal b and t",
-                    shape (q, &tq), shape (k, &tk), shape (v, &tv));
+                    a->prefix ? "attention: q %s, k %s, v %s; expected (b, t, "
+                                "width) with equal b, and %d more rows in k "
+                                "and v than in q"
+                              : "attention: q %s, k %s, v %s; expected (b, t, "
+                                "width) with equal b and t",
+                    shape (q, &tq), shape (k, &tk), shape (v, &tv), a->prefix);
   if (q->dim[2] != (ptrdiff_t)a->heads * a->d_head ||
       k->dim[2] != (ptrdiff_t)a->kv_heads * a->d_head)
     return sl_fail (e,
@@ -138,20 +158,20 @@ static int choose_block (const sl_attention_attr *a, int t) {
 static int reserve_product (const sl_attention_plan *p,
                             sl_product_scratch product, size_t *end,
                             size_t *at) {
-  const ptrdiff_t m = p->block, t = p->t, d = p->d, v = p->dv;
+  const ptrdiff_t m = p->block, t = p->keys, d = p->d, v = p->dv;
   const size_t sizes[5] = { product (m, t, d), product (m, t, v),
                             product (m, d > v ? d : v, t), product (t, d, m),
                             product (t, v, m) };
   size_t most = 0;
   for (int i = 0; i < 5; i++)
     if (sizes[i] > most) most = sizes[i];
-  return reserve (end, 1, most, at);
+  return sl_reserve (end, 1, most, at);
 }
 
 int sl_attention_plan_of (const sl_attention_attr *a, int n_in,
                           const sl_view *in, sl_product_scratch product,
                           sl_attention_plan *p, sl_error *e) {
-  size_t t, d, dv, rows, ld, end = 0;
+  size_t t, keys, d, dv, rows, ld, end = 0;
   if (check_heads (a, e) || check_shapes (a, n_in, in, e) ||
       check_mechanism ("attention", a, 3, n_in, in, in[0].dim[0], a->heads,
                        &p->params, e))
@@ -162,16 +182,18 @@ int sl_attention_plan_of (const sl_attention_attr *a, int n_in,
   p->kv_heads = a->kv_heads;
   p->d = a->d_head;
   p->dv = (int)(in[2].dim[2] / a->kv_heads);
+  p->keys = p->t + a->prefix;
   p->block = choose_block (a, p->t);
   p->recompute =
       p->t >= (a->recompute_from ? a->recompute_from : SL_RECOMPUTE_FROM);
   t = (size_t)p->t;
+  keys = (size_t)p->keys;
   d = (size_t)p->d;
   dv = (size_t)p->dv;
   rows = (size_t)p->block;
   p->saved = 0;
   if (!p->recompute &&
-      (sl_size_mul (t, t, &p->saved) ||
+      (sl_size_mul (t, keys, &p->saved) ||
        sl_size_mul (p->saved, 2 * (size_t)p->heads, &p->saved) ||
        sl_size_mul (p->saved, (size_t)p->batch, &p->saved)))
     return sl_fail (e,
@@ -179,19 +201,19 @@ int sl_attention_plan_of (const sl_attention_attr *a, int n_in,
                     "not fit in memory",
                     p->batch, p->t);
   /* an odd number of cache lines: columns do not fall on one another */
-  ld = (t + 15) / 16 * 16;
+  ld = (keys + 15) / 16 * 16;
   if (ld / 16 % 2 == 0) ld += 16;
   p->ld = (ptrdiff_t)ld;
-  if (reserve (&end, ld, d, &p->kt) || reserve (&end, ld, dv, &p->vt) ||
-      reserve (&end, t, d, &p->dq) || reserve (&end, t, d, &p->dk) ||
-      reserve (&end, t, dv, &p->dv_sum) ||
-      reserve (&end, rows, t, &p->scores) ||
-      reserve (&end, rows, t, &p->weights) ||
-      reserve (&end, rows, t, &p->dscores) ||
-      reserve (&end, rows, t, &p->dweights) ||
-      reserve (&end, 1, (size_t)p->params, &p->param) ||
-      reserve (&end, 1, (size_t)p->params, &p->dparam) ||
-      reserve (&end, 1, t, &p->row) ||
+  if (sl_reserve (&end, ld, d, &p->kt) || sl_reserve (&end, ld, dv, &p->vt) ||
+      sl_reserve (&end, t, d, &p->dq) || sl_reserve (&end, keys, d, &p->dk) ||
+      sl_reserve (&end, keys, dv, &p->dv_sum) ||
+      sl_reserve (&end, rows, keys, &p->scores) ||
+      sl_reserve (&end, rows, keys, &p->weights) ||
+      sl_reserve (&end, rows, keys, &p->dscores) ||
+      sl_reserve (&end, rows, keys, &p->dweights) ||
+      sl_reserve (&end, 1, (size_t)p->params, &p->param) ||
+      sl_reserve (&end, 1, (size_t)p->params, &p->dparam) ||
+      sl_reserve (&end, 1, keys, &p->row) ||
       reserve_product (p, product, &end, &p->product))
     return sl_fail (e,
                     "attention: %d tokens of width %d and %d do not fit in "
@@ -233,11 +255,13 @@ int sl_mechanism_plan_of (const sl_attention_attr *a, int n_in,
   p->heads = (int)s->dim[1];
   p->t = (int)s->dim[2];
   t = (size_t)p->t;
-  if (reserve (&end, 1, t, &p->scores) || reserve (&end, 1, t, &p->weights) ||
-      reserve (&end, 1, t, &p->dscores) || reserve (&end, 1, t, &p->dweights) ||
-      reserve (&end, 1, (size_t)p->params, &p->param) ||
-      reserve (&end, 1, (size_t)p->params, &p->dparam) ||
-      reserve (&end, 1, t, &p->row))
+  if (sl_reserve (&end, 1, t, &p->scores) ||
+      sl_reserve (&end, 1, t, &p->weights) ||
+      sl_reserve (&end, 1, t, &p->dscores) ||
+      sl_reserve (&end, 1, t, &p->dweights) ||
+      sl_reserve (&end, 1, (size_t)p->params, &p->param) ||
+      sl_reserve (&end, 1, (size_t)p->params, &p->dparam) ||
+      sl_reserve (&end, 1, t, &p->row))
     return sl_fail (e, "mechanism: scores %s are too large", shape (s, &ts));
   p->scratch = end;
   return 0;

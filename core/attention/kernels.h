@@ -15,18 +15,18 @@ typedef size_t (*sl_product_scratch) (ptrdiff_t m, ptrdiff_t n, ptrdiff_t k);
 ** 64-byte aligned). */
 typedef struct sl_attention_plan {
   int batch, t, heads, kv_heads, d, dv, params;
+  int keys;      /* t and the prefix */
   int block;     /* query rows at a time */
   int recompute; /* 1: backward computes scores and weights again */
-  size_t saved;  /* (batch, heads, 2, t, t): scores and weights; or 0 */
+  size_t saved;  /* (batch, heads, 2, t, keys): scores and weights; or 0 */
   size_t scratch;
   ptrdiff_t ld;  /* of kt and vt */
-  size_t kt, vt; /* d x t, dv x t; used if there are several blocks */
-  size_t dq, dk,
-      dv_sum; /* t x d, t x d, t x dv; for gradients of odd strides */
-  size_t scores, weights;   /* block x t each */
-  size_t dscores, dweights; /* block x t each */
+  size_t kt, vt; /* d x keys, dv x keys; used if there are several blocks */
+  size_t dq, dk, dv_sum;    /* t x d, keys x d, keys x dv; for odd strides */
+  size_t scores, weights;   /* block x keys each */
+  size_t dscores, dweights; /* block x keys each */
   size_t param, dparam;     /* params each */
-  size_t row, product;      /* for the plugin: t reals; for sl_gemm */
+  size_t row, product;      /* for the plugin: keys reals; for sl_gemm */
 } sl_attention_plan;
 
 /* Fill p from attributes and input shapes; -1 and a sentence if they do not fit. */
@@ -44,6 +44,57 @@ typedef struct sl_mechanism_plan {
 int sl_mechanism_plan_of (const sl_attention_attr *a, int n_in,
                           const sl_view *in, sl_mechanism_plan *p, sl_error *e);
 
+/* Of the gate op: one token at a time. */
+typedef struct sl_gate_plan {
+  int batch, t, heads, params;
+  int d;             /* width of a head */
+  int width, shared; /* of z; width 0: there is none */
+  size_t scratch;
+  size_t o, z, dy, d_o, dz; /* d, width, d, d, width */
+  size_t param, dparam;
+} sl_gate_plan;
+int sl_gate_plan_of (const sl_gate_attr *a, int n_in, const sl_view *in,
+                     sl_gate_plan *p, sl_error *e);
+
+/* Of the mix op: one head of one sequence at a time. */
+enum { SL_MIX_INPUTS = SL_MAX_IN - 2 };
+typedef struct sl_mix_plan {
+  int batch, t, heads, d_head, d_out, params;
+  int inputs; /* of the plugin */
+  struct {
+    int width, shared;
+    int input; /* of the op; -1: left out */
+    size_t x, dx;
+  } in[SL_MIX_INPUTS];
+  int value;    /* input of the op that holds the values; -1: none */
+  size_t saved; /* of one head of one sequence */
+  size_t scratch;
+  size_t lo, hi;       /* t ints each */
+  size_t out, dout;    /* t x d_out */
+  size_t weights, own; /* t x t if the plugin has weights; as it planned */
+  size_t param, dparam;
+} sl_mix_plan;
+int sl_mix_plan_of (const sl_mix_attr *a, sl_dtype dtype, int n_in,
+                    const sl_view *in, sl_mix_plan *p, sl_error *e);
+
+/* What all four ops ask: a mechanism of this shape ("row", ...), as many inputs as the
+** flags say, and parameters (heads, *params) and lengths (batch) of the right shapes,
+** the first of them at in[first]. */
+typedef struct sl_mechanism_use {
+  const char *op, *shape;
+  const sl_mechanism *mechanism;
+  int d_head, heads, has_param, has_length;
+  ptrdiff_t batch;
+} sl_mechanism_use;
+int sl_check_use (const sl_mechanism_use *u, int first, int n_in,
+                  const sl_view *in, int *params, sl_error *e);
+
+/* Reserve rows x columns reals, 64-byte aligned, at the end of a scratch; -1: more than
+** a size_t holds. */
+int sl_reserve (size_t *end, size_t rows, size_t columns, size_t *at);
+
+int sl_gate_infer (sl_infer *q, sl_error *e);
+int sl_mix_infer (sl_infer *q, sl_dtype dtype, sl_error *e);
 int sl_attention_infer (sl_infer *q, sl_product_scratch product, sl_error *e);
 int sl_mechanism_infer (sl_infer *q, sl_error *e);
 int sl_rope_infer (sl_infer *q, sl_error *e);

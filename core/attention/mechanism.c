@@ -227,3 +227,28 @@ int sl_mechanism_input (const sl_mechanism *m, int i, int d_head) {
   const double w = width (m->inputs[i].width, d_head);
   return w <= INT_MAX ? (int)w : -1;
 }
+
+int sl_mechanism_ask (const sl_mechanism *m, sl_dtype dtype, int d_head, int t,
+                      sl_plan *plan, sl_error *e) {
+  const sl_shape sh = { .t = t, .d_head = d_head };
+  const sl_loaded *l = m->loaded;
+  char why[512] = "";
+  *plan = (sl_plan){ .d_out = d_head };
+  if (l->plugin[dtype]->mix->plan (m->config, &sh, plan, why, sizeof why)) {
+    why[sizeof why - 1] = '\0';
+    return sl_fail (e, "%s: %s", l->name,
+                    *why ? why : "it refuses these sizes, and says no more");
+  }
+  if (plan->d_out < 1 || plan->d_out > 1 << 20)
+    return sl_fail (e, "%s: it plans an output of width %d", l->name,
+                    plan->d_out);
+  return 0;
+}
+
+int sl_mechanism_output (const sl_mechanism *m, int d_head, int t,
+                         sl_error *e) {
+  sl_plan plan;
+  if (!m->loaded->plugin[SL_F64]->mix) return d_head;
+  if (sl_mechanism_ask (m, SL_F64, d_head, t, &plan, e)) return -1;
+  return plan.d_out;
+}

@@ -66,4 +66,10 @@ int sl_mechanism_params (const sl_mechanism *m, int d_head);
 /* The width of input i, of one head or of the shared slice; 0: left out; -1: too large
 ** for an int. */
 int sl_mechanism_input (const sl_mechanism *m, int i, int d_head);
+/* The width of the output of a head: d_head, unless a mix plans another; -1 and its
+** sentence if it refuses sequences of t tokens. */
+int sl_mechanism_output (const sl_mechanism *m, int d_head, int t, sl_error *e);
+/* What a mix plans for sequences of t tokens, its d_out checked; -1 and a sentence. */
+int sl_mechanism_ask (const sl_mechanism *m, sl_dtype dtype, int d_head, int t,
+                      sl_plan *plan, sl_error *e);
 #endif

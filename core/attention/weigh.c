@@ -28,7 +28,10 @@ static void start (map *m, const sl_run *r, sl_mechanism_plan *p) {
   m->call.host = &SL (sl_host_services);
   m->call.config = a->mechanism->config;
   m->call.scratch = at (r, p->row);
+  m->call.heads = p->heads;
+  m->call.layer = a->layer;
   m->call.d_head = a->d_head;
+  m->call.scale = a->scale;
 }
 
 /* Valid tokens of the sequence, and this head's parameters side by side. */

@@ -54,7 +54,8 @@ void sl_lua_open_tensor (lua_State *L);    /* tensors, views, files */
 void sl_lua_open_ops (lua_State *L);       /* operations */
 void sl_lua_open_generator (lua_State *L); /* random draws */
 void sl_lua_open_program (lua_State *L);   /* record, replay, gradients */
-void sl_lua_open_attention (lua_State *L); /* mechanisms, attention, rope */
+void sl_lua_open_mechanism (lua_State *L); /* plugins with options */
+void sl_lua_open_attention (lua_State *L); /* attention, gate, mix, rope */
 void sl_lua_open_train (lua_State *L);     /* optimisers, schedules, trainer */
 void sl_lua_open_sinks (lua_State *L);     /* measurements */
 void sl_lua_open_plot (lua_State *L);      /* figures */

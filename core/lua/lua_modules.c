@@ -6,12 +6,19 @@ static const struct {
   const char *name;
   void (*open) (lua_State *L);
 } modules[] = {
-  { "system", sl_lua_open_system },       { "json", sl_lua_open_json },
-  { "tensor", sl_lua_open_tensor },       { "ops", sl_lua_open_ops },
-  { "generator", sl_lua_open_generator }, { "program", sl_lua_open_program },
-  { "attention", sl_lua_open_attention }, { "train", sl_lua_open_train },
-  { "sinks", sl_lua_open_sinks },         { "plugins", sl_lua_open_plugins },
-  { "check", sl_lua_open_check },         { "plot", sl_lua_open_plot },
+  { "system", sl_lua_open_system },
+  { "json", sl_lua_open_json },
+  { "tensor", sl_lua_open_tensor },
+  { "ops", sl_lua_open_ops },
+  { "generator", sl_lua_open_generator },
+  { "program", sl_lua_open_program },
+  { "mechanism", sl_lua_open_mechanism },
+  { "attention", sl_lua_open_attention },
+  { "train", sl_lua_open_train },
+  { "sinks", sl_lua_open_sinks },
+  { "plugins", sl_lua_open_plugins },
+  { "check", sl_lua_open_check },
+  { "plot", sl_lua_open_plot },
 };
 
 int sl_lua_open_core (lua_State *L) {

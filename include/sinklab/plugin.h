@@ -79,7 +79,7 @@ typedef struct sl_param {
 } sl_param;
 
 /* A linear map z = W x of the layer input x, made and differentiated by the host;
-** W is the model's parameter layerN.<name>. There is no bias: where one is
+** W is the model's parameter layerN.<plugin>.<name>. There is no bias: where one is
 ** wanted, it is a parameter that the kernel adds. A mix whose values are an input
 ** calls it 'v' (one row of d_out numbers a token): measurements then know what
 ** its weights weigh. A gate has at most one input, a mix one to six. */

@@ -4,6 +4,7 @@ local check = require "sinklab.check"
 local init_values = require "sinklab.init_values"
 local params = require "sinklab.params"
 local layers = require "sinklab.layers"
+local attention = require "sinklab.attention"
 
 local model = {}
 local methods = {}
@@ -12,8 +13,15 @@ local Model = { __index = methods, __name = "sinklab.model" }
 --- Predictions for x: (B, seq_len, d_model) numbers or (B, seq_len) token ids.
 -- @param length  optional (B): valid tokens of each sequence
 function methods:forward(x, length)
-  local h = self:embed(x)
+  local h, n = self:embed(x), self.registers
+  if n > 0 then
+    local shape = h.shape
+    local first = self:parameter "registers":reshape { 1, n, shape[3] }
+    h = core.concat({ first:broadcast { shape[1], n, shape[3] }, h }, 2)
+    length = length and length + n
+  end
   for _, block in ipairs(self.blocks) do h = block(h, length) end
+  if n > 0 then h = h:narrow(2, n + 1, h.shape[2] - n) end
   return self:unembed(h)
 end
 
@@ -84,7 +92,8 @@ end
 function Model:__tostring()
   local lines = { ("model %s: %s, %d layer%s, %s parameters, %s"):format(self.kind,
     self.mechanism_text, #self.blocks, #self.blocks == 1 and "" or "s",
-    grouped(self.params.size), self.dtype) }
+    grouped(self.params.size), self.dtype),
+    "  attention: " .. attention.text(self.attention) }
   local wide = 0
   for _, entry in ipairs(self.params.order) do wide = math.max(wide, #entry.name) end
   for _, entry in ipairs(self.params.order) do
@@ -104,15 +113,20 @@ local function common()
     init = { "function", default = init_values.normal(0.02) },
     seed = { "integer", default = 0, min = 0 },
     dtype = { "string", default = "f32", choices = { "f32", "f64" } },
+    registers = { "integer", default = 0, min = 0, max = 4096 },
   }
 end
 
-local function new(kind, what, o, attention)
-  return setmetatable({ kind = kind, what = what, task_name = o.task.name,
-    seq_len = o.task.seq_len, dtype = o.dtype, heads = o.heads,
-    layers = o.layers, blocks = {}, outputs = {}, attention = attention,
-    mechanism_text = tostring(attention.name),
-    mechanism = attention.mechanism, params = params.plan() }, Model)
+--- A model without parameters yet but its registers.
+local function new(kind, what, o, a)
+  local self = setmetatable({ kind = kind, what = what, task_name = o.task.name,
+    seq_len = o.task.seq_len, dtype = o.dtype, heads = o.heads, layers = o.layers,
+    blocks = {}, outputs = {}, attention = a, mechanism_text = a.name,
+    mechanism = a.map, registers = o.registers, params = params.plan() }, Model)
+  if o.registers > 0 then
+    self.params:add("registers", { o.registers, a.d_model }, o.init)
+  end
+  return self
 end
 
 --- The paper's model: x <- x + MHA(x), or MHA(x) alone; no norm, MLP, positions or
@@ -123,8 +137,11 @@ end
 -- @param d_head     default the task's d_model
 -- @param kv_heads   default heads; divides heads
 -- @param residual   default false
--- @param attention  a mechanism's name, or { map =, <its options>, scale =, causal =,
---                   window = }: scale defaults to 1 here (the paper's), causal to true
+-- @param attention  a plugin's name, or { map =, gate =, scale =, causal =, window =,
+--                   kv_bias = } (sinklab/attention.lua says what each may be): scale
+--                   defaults to 1 here (the paper's)
+-- @param registers  learned tokens before the first one, dropped before the output
+--                   (Darcet et al. 2024, arXiv 2309.16588), default 0
 -- @param init       default lab.init.normal(0.02)
 -- @param seed       default 0
 -- @param dtype      "f32" (default) or "f64"
@@ -140,14 +157,14 @@ function model.attention_only(given)
     check.fail("%s: task '%s' gives token ids; this model reads numbers (try lab.model.transformer)",
       what, tostring(o.task.name))
   end
-  local attention = layers.attention_options(what, o.attention,
+  local a = attention.options(what, o.attention,
     { scale = 1, heads = o.heads, kv_heads = o.kv_heads or o.heads,
-      d_model = d, d_head = o.d_head or d, positions = "none" })
-  local self = new("attention_only", what, o, attention)
+      d_model = d, d_head = o.d_head or d, positions = "none",
+      tokens = o.task.seq_len + o.registers })
+  local self = new("attention_only", what, o, a)
   local makers = {}
   for i = 1, o.layers do
-    makers[i] = layers.plan_attention(self.params, "layer" .. i, attention, o.init,
-      false)
+    makers[i] = attention.plan(self.params, "layer" .. i, a, o.init, false, i)
   end
   self.params:make(o.seed, o.dtype)
   for i = 1, o.layers do
@@ -164,8 +181,8 @@ end
 
 --- A transformer: embedding, blocks of attention and MLP, unembedding.
 -- @param task        gives seq_len, and vocab or d_model
--- @param layers, heads, kv_heads, seed, dtype, attention, init  as attention_only, but
---                    scale defaults to 1 / sqrt (d_head)
+-- @param layers, heads, kv_heads, seed, dtype, attention, registers, init  as
+--                    attention_only, but scale defaults to 1 / sqrt (d_head)
 -- @param d_model     default 64 with token ids; else the task's d_model
 -- @param d_head      default d_model / heads
 -- @param norm        "layer" (default), "rms" or "none"
@@ -216,11 +233,12 @@ function model.transformer(given)
     check.fail("%s: context is %d, but task '%s' has sequences of %d tokens", what,
       context, task.name, task.seq_len)
   end
-  local attention = layers.attention_options(what, o.attention,
+  local a = attention.options(what, o.attention,
     { scale = 1 / math.sqrt(d_head), heads = o.heads,
       kv_heads = o.kv_heads or o.heads, d_model = d, d_head = d_head,
-      positions = o.positions, rope_base = o.rope_base })
-  local self = new("transformer", what, o, attention)
+      positions = o.positions, rope_base = o.rope_base,
+      tokens = task.seq_len + o.registers })
+  local self = new("transformer", what, o, a)
   local plan, init = self.params, o.init
 
   if task.vocab then plan:add("token_embedding", { task.vocab, d }, init) end
@@ -229,7 +247,7 @@ function model.transformer(given)
   end
   local makers = {}
   for i = 1, o.layers do
-    makers[i] = layers.plan_block(plan, "layer" .. i, attention, o, d, init)
+    makers[i] = layers.plan_block(plan, i, a, o, d, init)
   end
   local final = o.norm ~= "none" and o.norm_place == "pre"
       and layers.plan_norm(plan, "final_norm", o.norm, d, o.bias, o.norm_eps)

@@ -41,6 +41,7 @@ typedef struct op_case {
 const op_case *cases_array (void);
 const op_case *cases_layers (void);
 const op_case *cases_attention (void);
+const op_case *cases_compose (void);
 
 /* Fails the running test with op, note, layout, instruction set, element, both
 ** values, tolerance and seed. */

@@ -1,0 +1,284 @@
+/* lua_mechanism.c - plugins with their options, as scripts hold them. */
+#include "lua/lua_attention.h"
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MECHANISM "sinklab.mechanism"
+/* In the registry: the userdata of every mechanism alive, by its address. */
+#define INTERNED "sinklab.mechanisms"
+
+const sl_mechanism *sl_lua_check_mechanism (lua_State *L, int index) {
+  return *(const sl_mechanism **)luaL_checkudata (L, index, MECHANISM);
+}
+
+const sl_mechanism *sl_lua_mechanism (lua_State *L, int table,
+                                      const char *what) {
+  sl_error e;
+  lua_pushliteral (L, "mechanism");
+  lua_rawget (L, table);
+  if (luaL_testudata (L, -1, MECHANISM))
+    return sl_lua_check_mechanism (L, lua_gettop (L));
+  sl_fail (&e, "%s.mechanism: expected a mechanism, got %s", what,
+           luaL_typename (L, -1));
+  sl_lua_raise (L, &e);
+  return NULL;
+}
+
+static void set_text (lua_State *L, const char *key, const char *text) {
+  lua_pushstring (L, text);
+  lua_setfield (L, -2, key);
+}
+
+static void set_claims (lua_State *L, uint32_t flags) {
+  static const struct {
+    uint32_t flag;
+    const char *name;
+  } claims[] = { { SL_NONNEGATIVE, "nonnegative" },
+                 { SL_SUMS_TO_ONE, "sums_to_one" },
+                 { SL_SHIFT_INVARIANT, "shift_invariant" },
+                 { SL_KINKED, "kinked" },
+                 { SL_CAUSAL_ONLY, "causal_only" },
+                 { SL_NULL_MASS, "null_mass" } };
+  lua_createtable (L, 0, 6);
+  for (size_t i = 0; i < sizeof claims / sizeof *claims; i++) {
+    lua_pushboolean (L, (flags & claims[i].flag) != 0);
+    lua_setfield (L, -2, claims[i].name);
+  }
+  lua_setfield (L, -2, "claims");
+}
+
+/* The values in effect, by name. */
+static void set_options (lua_State *L, const sl_mechanism *m) {
+  const sl_option *o = m->loaded->plugin[SL_F64]->options;
+  sl_setting value;
+  lua_newtable (L);
+  for (int i = 0; sl_mechanism_option (m, i, &value) == 0; i++) {
+    if (o[i].type == SL_CHOICE)
+      lua_pushstring (L, value.text);
+    else if (o[i].type == SL_BOOL)
+      lua_pushboolean (L, value.number != 0);
+    else if (o[i].type == SL_INT)
+      lua_pushinteger (L, (lua_Integer)value.number);
+    else
+      lua_pushnumber (L, value.number);
+    lua_setfield (L, -2, value.name);
+  }
+  lua_setfield (L, -2, "options");
+}
+
+/* The fields that parameters and inputs share. */
+static void set_start (lua_State *L, const char *name, sl_width width, int init,
+                       double scale) {
+  static const char *const inits[] = { "default", "const", "normal",
+                                       "uniform" };
+  set_text (L, "name", name);
+  set_text (L, "init", inits[init]);
+  lua_pushnumber (L, scale);
+  lua_setfield (L, -2, "scale");
+  lua_pushinteger (L, width.per_dhead);
+  lua_setfield (L, -2, "width_per_dhead");
+  lua_pushinteger (L, width.fixed);
+  lua_setfield (L, -2, "width_fixed");
+}
+
+static int left_out (sl_width w) {
+  return w.per_dhead == 0 && w.fixed == 0;
+}
+
+/* Parameters and inputs that these options do not leave out. */
+static void set_lists (lua_State *L, const sl_mechanism *m) {
+  lua_newtable (L);
+  for (const sl_param *p = m->params; p->name; p++) {
+    if (left_out (p->width)) continue;
+    lua_createtable (L, 0, 6);
+    set_start (L, p->name, p->width, p->init, p->scale);
+    set_text (L, "doc", p->doc);
+    lua_rawseti (L, -2, luaL_len (L, -2) + 1);
+  }
+  lua_setfield (L, -2, "params");
+  lua_newtable (L);
+  for (const sl_input *p = m->inputs; p->name; p++) {
+    if (left_out (p->width)) continue;
+    lua_createtable (L, 0, 6);
+    set_start (L, p->name, p->width, p->init, p->scale);
+    lua_pushboolean (L, p->shared);
+    lua_setfield (L, -2, "shared");
+    lua_rawseti (L, -2, luaL_len (L, -2) + 1);
+  }
+  lua_setfield (L, -2, "inputs");
+}
+
+/* mechanism:params_count (d_head): numbers of parameters of one head. */
+static int params_count (lua_State *L) {
+  const sl_mechanism *m = sl_lua_check_mechanism (L, 1);
+  const lua_Integer d = luaL_checkinteger (L, 2);
+  luaL_argcheck (L, d >= 1 && d <= INT_MAX, 2, "d_head must be 1 or more");
+  lua_pushinteger (L, sl_mechanism_params (m, (int)d));
+  return 1;
+}
+
+/* mechanism:output_width (d_head, t): numbers that a head gives for a token, in sequences
+** of t tokens. */
+static int output_width (lua_State *L) {
+  const sl_mechanism *m = sl_lua_check_mechanism (L, 1);
+  const lua_Integer d = luaL_checkinteger (L, 2), t = luaL_checkinteger (L, 3);
+  sl_error e;
+  int width;
+  luaL_argcheck (L, d >= 1 && d <= INT_MAX, 2, "d_head must be 1 or more");
+  luaL_argcheck (L, t >= 1 && t <= INT_MAX / 2, 3, "t must be 1 or more");
+  width = sl_mechanism_output (m, (int)d, (int)t, &e);
+  if (width < 0) return sl_lua_raise (L, &e);
+  lua_pushinteger (L, width);
+  return 1;
+}
+
+static void push_mechanism (lua_State *L, const sl_mechanism *m) {
+  const sl_loaded *l = m->loaded;
+  const sl_plugin *p = l->plugin[SL_F64];
+  luaL_checkstack (L, 8, "mechanism");
+  lua_getfield (L, LUA_REGISTRYINDEX, INTERNED);
+  if (lua_rawgetp (L, -1, m) == LUA_TUSERDATA) {
+    lua_remove (L, -2);
+    return;
+  }
+  lua_pop (L, 1);
+  *(const sl_mechanism **)lua_newuserdatauv (L, sizeof m, 1) = m;
+  luaL_setmetatable (L, MECHANISM);
+  lua_newtable (L);
+  set_text (L, "name", l->name);
+  set_text (L, "version", p->version);
+  set_text (L, "doc", p->doc);
+  set_text (L, "path", l->path);
+  set_text (L, "hash", l->hash);
+  set_text (L, "shape", p->row ? "row" : p->gate ? "gate" : "mix");
+  lua_pushboolean (L, p->row || (p->mix && p->mix->weights));
+  lua_setfield (L, -2, "has_weights");
+  set_claims (L, p->flags);
+  set_options (L, m);
+  set_lists (L, m);
+  lua_pushcfunction (L, params_count);
+  lua_setfield (L, -2, "params_count");
+  lua_pushcfunction (L, output_width);
+  lua_setfield (L, -2, "output_width");
+  lua_setiuservalue (L, -2, 1);
+  lua_pushvalue (L, -1);
+  lua_rawsetp (L, -3, m);
+  lua_remove (L, -2);
+}
+
+static int mechanism_index (lua_State *L) {
+  sl_lua_check_mechanism (L, 1);
+  lua_getiuservalue (L, 1, 1);
+  lua_pushvalue (L, 2);
+  lua_rawget (L, -2);
+  return 1;
+}
+
+/* "relu (normaliser = earlier)" */
+static int mechanism_text (lua_State *L) {
+  const sl_mechanism *m = sl_lua_check_mechanism (L, 1);
+  const sl_option *o = m->loaded->plugin[SL_F64]->options;
+  sl_setting value;
+  luaL_Buffer b;
+  int n = 0;
+  luaL_buffinit (L, &b);
+  luaL_addstring (&b, m->loaded->name);
+  for (; sl_mechanism_option (m, n, &value) == 0; n++) {
+    luaL_addstring (&b, n ? ", " : " (");
+    luaL_addstring (&b, value.name);
+    luaL_addstring (&b, " = ");
+    if (value.text)
+      lua_pushstring (L, value.text);
+    else if (o[n].type == SL_BOOL)
+      lua_pushstring (L, value.number != 0 ? "true" : "false");
+    else
+      lua_pushfstring (L, "%f", value.number);
+    luaL_addvalue (&b);
+  }
+  if (n) luaL_addchar (&b, ')');
+  luaL_pushresult (&b);
+  return 1;
+}
+
+static int by_name (const void *a, const void *b) {
+  return strcmp (((const sl_setting *)a)->name, ((const sl_setting *)b)->name);
+}
+
+/* Whether the plugin's option of this name is true or false. */
+static int is_boolean (const sl_loaded *l, const char *name) {
+  const sl_option *o = l->plugin[SL_F64]->options;
+  for (; o && o->name; o++)
+    if (strcmp (o->name, name) == 0) return o->type == SL_BOOL;
+  return 1; /* unknown: sl_mechanism_new says so */
+}
+
+/* The key at -2 and the value at -1 of an options table. */
+static sl_setting setting (lua_State *L, const sl_loaded *l) {
+  sl_setting s = { NULL, 0, NULL };
+  sl_error e;
+  if (lua_type (L, -2) != LUA_TSTRING) {
+    sl_fail (&e, "%s: expected named options, got a key of type %s", l->name,
+             luaL_typename (L, -2));
+    sl_lua_raise (L, &e);
+  }
+  s.name = lua_tostring (L, -2);
+  switch (lua_type (L, -1)) {
+  case LUA_TNUMBER: s.number = lua_tonumber (L, -1); return s;
+  case LUA_TSTRING: s.text = lua_tostring (L, -1); return s;
+  case LUA_TBOOLEAN:
+    s.number = lua_toboolean (L, -1);
+    if (is_boolean (l, s.name)) return s;
+  }
+  sl_fail (&e,
+           "%s: option %s is a %s; 'sinklab plugin info %s' tells what is "
+           "allowed",
+           l->name, s.name, luaL_typename (L, -1), l->name);
+  sl_lua_raise (L, &e);
+  return s;
+}
+
+/* mechanism (name [, options]): a plugin, found by name or path, with the values of
+** its options. Equal arguments give the same object. */
+static int mechanism (lua_State *L) {
+  const char *name = luaL_checkstring (L, 1);
+  const int has_options = !lua_isnoneornil (L, 2);
+  const sl_loaded *l;
+  const sl_mechanism *m;
+  sl_setting *s = NULL;
+  int n = 0;
+  sl_error e;
+  if (has_options) luaL_checktype (L, 2, LUA_TTABLE);
+  l = sl_plugin_load (name, &e);
+  if (!l) return sl_lua_raise (L, &e);
+  if (has_options) {
+    size_t count = 0;
+    for (lua_pushnil (L); lua_next (L, 2); lua_pop (L, 1)) count++;
+    s = lua_newuserdatauv (L, (count + 1) * sizeof *s, 0);
+    for (lua_pushnil (L); lua_next (L, 2); lua_pop (L, 1))
+      s[n++] = setting (L, l);
+    /* one of several mistakes is always the same one */
+    if (n) qsort (s, (size_t)n, sizeof *s, by_name);
+  }
+  m = sl_mechanism_new (l, n, s, &e);
+  if (!m) return sl_lua_raise (L, &e);
+  push_mechanism (L, m);
+  return 1;
+}
+
+void sl_lua_open_mechanism (lua_State *L) {
+  luaL_newmetatable (L, MECHANISM);
+  lua_pushcfunction (L, mechanism_index);
+  lua_setfield (L, -2, "__index");
+  lua_pushcfunction (L, mechanism_text);
+  lua_setfield (L, -2, "__tostring");
+  lua_pop (L, 1);
+  lua_newtable (L);
+  lua_createtable (L, 0, 1);
+  lua_pushliteral (L, "v");
+  lua_setfield (L, -2, "__mode");
+  lua_setmetatable (L, -2);
+  lua_setfield (L, LUA_REGISTRYINDEX, INTERNED);
+  lua_pushcfunction (L, mechanism);
+  lua_setfield (L, -2, "mechanism");
+}

@@ -1,0 +1,217 @@
+/* linear.c - linear attention: a dot product of features in place of exp.
+**
+**   a_ij = scale f(q_i).f(k_j), j <= i;  o_i = sum_j a_ij v_j / m_i
+**
+** feature elu1: f(x) = elu (x) + 1 elementwise, m_i = sum_j a_ij + eps
+** (Katharopoulos et al. 2020, arXiv 2006.16236, equations 7 to 12; eps 1e-6 as in
+** their code). feature identity: f(x) = x, and m_i = max (|sum_j a_ij|, 1), the
+** "linear kernel" of Gu et al. 2025 (arXiv 2410.10781, code sail-sg/Attention-Sink).
+** normalise = false: m_i = 1. The sums over j are carried from token to token, so the
+** time is linear in the length. */
+#include <sinklab/vmath.h>
+#include <string.h>
+
+typedef struct config {
+  double eps;
+  int feature, normalise;
+} config;
+
+enum { ELU1, IDENTITY };
+static const char *const features[] = { "elu1", "identity", NULL };
+
+static const sl_option options[] = {
+  { .name = "feature",
+    .doc = "what queries and keys go through: elu (x) + 1, or nothing",
+    .type = SL_CHOICE,
+    .offset = offsetof (config, feature),
+    .def = ELU1,
+    .choices = features },
+  { .name = "normalise",
+    .doc = "divide by the sum of a row (identity: by 1 at least)",
+    .type = SL_BOOL,
+    .offset = offsetof (config, normalise),
+    .def = 1 },
+  { .name = "eps",
+    .doc = "added to the sum of a row of elu1",
+    .type = SL_REAL,
+    .offset = offsetof (config, eps),
+    .def = 1e-6,
+    .min = 0,
+    .max = 1 },
+  { 0 }
+};
+
+enum { Q, K, V };
+static const sl_input inputs[] = { { .name = "q", .width = { 1, 0 } },
+                                   { .name = "k", .width = { 1, 0 } },
+                                   { .name = "v", .width = { 1, 0 } },
+                                   { 0 } };
+
+/* What is carried along the sequence, in scratch: S (d x d) and z (d); and features
+** of one query and one key. */
+typedef struct state {
+  real *sum, *total, *fq, *fk;
+} state;
+
+static state state_of (const sl_call *c, int d) {
+  const ptrdiff_t n = d;
+  state s = { .sum = c->scratch };
+  s.total = s.sum + n * n;
+  s.fq = s.total + n;
+  s.fk = s.fq + n;
+  memset (s.sum, 0, (size_t)(n * n + n) * sizeof *s.sum);
+  return s;
+}
+
+static int plan (const void *o, const sl_shape *sh, sl_plan *p, char *err,
+                 size_t cap) {
+  const size_t d = (size_t)sh->d_head;
+  (void)o, (void)err, (void)cap;
+  p->scratch = d * d + 3 * d;
+  p->saved = (size_t)sh->t; /* sum_j a_ij */
+  return 0;
+}
+
+static void feature (const config *o, int d, const real *restrict x,
+                     real *restrict f) {
+  if (o->feature == IDENTITY)
+    memcpy (f, x, (size_t)d * sizeof *f);
+  else
+    for (int i = 0; i < d; i++) f[i] = x[i] > 0 ? x[i] + 1 : sl_expv (x[i]);
+}
+
+/* dx = df f'(x), in place. */
+static void feature_back (const config *o, int d, const real *restrict x,
+                          real *restrict dx) {
+  if (o->feature == IDENTITY) return;
+  for (int i = 0; i < d; i++) dx[i] *= x[i] > 0 ? 1 : sl_expv (x[i]);
+}
+
+/* m of a row whose weights sum to a. */
+static real divisor (const config *o, real a) {
+  const real size = a < 0 ? -a : a;
+  if (!o->normalise) return 1;
+  if (o->feature == ELU1) return a + (real)o->eps;
+  return size > 1 ? size : 1;
+}
+
+/* dm / da */
+static real divisor_slope (const config *o, real a) {
+  if (!o->normalise) return 0;
+  if (o->feature == ELU1) return 1;
+  return a > 1 ? 1 : a < -1 ? -1 : 0;
+}
+
+/* S += f(k) v^T, z += f(k) */
+static void remember (const state *s, int d, const real *restrict f,
+                      const real *restrict v) {
+  for (ptrdiff_t a = 0; a < d; a++) {
+    real *restrict row = s->sum + a * d;
+    for (int b = 0; b < d; b++) row[b] += f[a] * v[b];
+    s->total[a] += f[a];
+  }
+}
+
+static real dot (int d, const real *x, const real *y) {
+  real sum = 0;
+  for (int i = 0; i < d; i++) sum += x[i] * y[i];
+  return sum;
+}
+
+static void forward (const sl_call *c, const sl_shape *sh,
+                     const real *const *in, real *out, real *saved) {
+  const config *o = c->config;
+  const int d = sh->d_head;
+  const real scale = (real)c->scale;
+  const state s = state_of (c, d);
+  for (ptrdiff_t i = 0; i < sh->t; i++) {
+    real *restrict y = out + i * d;
+    feature (o, d, in[K] + i * d, s.fk);
+    feature (o, d, in[Q] + i * d, s.fq);
+    remember (&s, d, s.fk, in[V] + i * d);
+    saved[i] = scale * dot (d, s.fq, s.total);
+    const real m = scale / divisor (o, saved[i]);
+    memset (y, 0, (size_t)d * sizeof *y);
+    for (ptrdiff_t a = 0; a < d; a++)
+      for (int b = 0; b < d; b++) y[b] += s.fq[a] * s.sum[a * d + b];
+    for (int b = 0; b < d; b++) y[b] *= m;
+  }
+}
+
+/* With u_i = dout_i / m_i and e_i = -(dout_i . o_i) m'_i / m_i:
+**   df(q_i) = scale (S_i u_i + e_i z_i)        carried forwards
+**   df(k_j) = scale (R_j v_j + r_j), dv_j = scale R_j^T f(k_j), where
+**   R_j = sum_{i >= j} f(q_i) u_i^T and r_j = sum_{i >= j} e_i f(q_i): backwards */
+static void backward (const sl_call *c, const sl_shape *sh,
+                      const real *const *in, const real *out, const real *saved,
+                      const real *dout, real *const *din, real *dparam) {
+  const config *o = c->config;
+  const int d = sh->d_head;
+  const real scale = (real)c->scale;
+  state s = state_of (c, d);
+  (void)dparam;
+  for (ptrdiff_t i = 0; i < sh->t; i++) {
+    const real m = 1 / divisor (o, saved[i]);
+    const real e =
+        -dot (d, dout + i * d, out + i * d) * divisor_slope (o, saved[i]) * m;
+    real *dq = din[Q] + i * d;
+    feature (o, d, in[K] + i * d, s.fk);
+    remember (&s, d, s.fk, in[V] + i * d);
+    for (ptrdiff_t a = 0; a < d; a++)
+      dq[a] =
+          scale * (m * dot (d, s.sum + a * d, dout + i * d) + e * s.total[a]);
+    feature_back (o, d, in[Q] + i * d, dq);
+  }
+  s = state_of (c, d);
+  for (ptrdiff_t i = sh->t - 1; i >= 0; i--) {
+    const real m = 1 / divisor (o, saved[i]);
+    const real e =
+        -dot (d, dout + i * d, out + i * d) * divisor_slope (o, saved[i]) * m;
+    const real *v = in[V] + i * d;
+    real *dk = din[K] + i * d, *dv = din[V] + i * d;
+    feature (o, d, in[Q] + i * d, s.fq);
+    feature (o, d, in[K] + i * d, s.fk);
+    for (ptrdiff_t a = 0; a < d; a++) {
+      for (int b = 0; b < d; b++)
+        s.sum[a * d + b] += m * s.fq[a] * dout[i * d + b];
+      s.total[a] += e * s.fq[a];
+      dk[a] = scale * (dot (d, s.sum + a * d, v) + s.total[a]);
+    }
+    memset (dv, 0, (size_t)d * sizeof *dv);
+    for (ptrdiff_t a = 0; a < d; a++)
+      for (int b = 0; b < d; b++) dv[b] += s.fk[a] * s.sum[a * d + b];
+    for (int b = 0; b < d; b++) dv[b] *= scale;
+    feature_back (o, d, in[K] + i * d, dk);
+  }
+}
+
+/* a_ij / m_i */
+static void weights (const sl_call *c, const sl_shape *sh,
+                     const real *const *in, real *w) {
+  const config *o = c->config;
+  const ptrdiff_t d = sh->d_head, t = sh->t;
+  const state s = state_of (c, sh->d_head);
+  memset (w, 0, (size_t)(t * t) * sizeof *w);
+  for (ptrdiff_t i = 0; i < t; i++) {
+    real *row = w + i * t, sum = 0;
+    feature (o, sh->d_head, in[Q] + i * d, s.fq);
+    for (ptrdiff_t j = 0; j <= i; j++) {
+      feature (o, sh->d_head, in[K] + j * d, s.fk);
+      row[j] = (real)c->scale * dot (sh->d_head, s.fq, s.fk);
+      sum += row[j];
+    }
+    for (ptrdiff_t j = 0; j <= i; j++) row[j] /= divisor (o, sum);
+  }
+}
+
+static const sl_mix mix = { plan, forward, backward, weights };
+
+SL_PLUGIN = { SL_ABI,
+              "linear",
+              "1.0",
+              "linear attention: features multiplied, no exponential of scores",
+              .flags = SL_CAUSAL_ONLY | SL_KINKED,
+              .config_size = sizeof (config),
+              .options = options,
+              .inputs = inputs,
+              .mix = &mix };

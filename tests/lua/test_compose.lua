@@ -1,0 +1,211 @@
+-- test_compose.lua - attention composed of plugins and host features, in models.
+local check = require "check"
+local core = require "sinklab.core"
+local lab = require "sinklab"
+
+local task = lab.task.trigger_mean { d_model = 6, seq_len = 7 }
+
+local function model(attention, more)
+  local o = { task = task, layers = 2, heads = 2, d_head = 4, attention = attention,
+    dtype = "f64", seed = 3, init = lab.init.normal(0.5) }
+  for key, value in pairs(more or {}) do o[key] = value end
+  return lab.model.attention_only(o)
+end
+
+local function refuse(part, attention, more)
+  check.raises(part, model, attention, more)
+end
+
+local function flat(t)
+  local n = 1
+  for _, size in ipairs(t.shape) do n = n * size end
+  return t:clone():reshape { n }:totable()
+end
+
+--- Every parameter's gradient against differences.
+local function check_gradients(attention, more)
+  local m = model(attention, more)
+  local batch = task:batch { n = 3, dtype = "f64" }
+  local length = core.tensor({ 7, 4, 1 }, "f64")
+  local program, loss = core.record(function()
+    return core.sum(core.square(m:forward(batch.x, length)))
+  end)
+  program:want(m.params.flat):loss(loss)
+  check.close(program:check(), 0, 1e-8)
+  return m
+end
+
+check.test("gradients of every parameter", function()
+  for _, case in ipairs {
+    { { map = "softmax", gate = "sigmoid_gate" } },
+    { { map = "softmax", gate = { "sigmoid_gate", granularity = "headwise",
+      shared = true } } },
+    { { map = "softmax", gate = "head_gate" }, { kv_heads = 1 } },
+    { { map = "linear", gate = { "head_gate", conditional = false } } },
+    { { map = "linear" }, { registers = 2 } },
+    { { map = "softmax", kv_bias = "k" } },
+    { { map = "softmax", kv_bias = "kv", causal = false }, { kv_heads = 1 } },
+    { { map = "softmax", kv_bias = { "kv", shared = true } }, { registers = 1 } },
+    { { map = "softmax", kv_bias = "v", window = 3 } },
+    { { map = "softmax", kv_bias = { "v", shared = true } } },
+  } do check_gradients(case[1], case[2]) end
+end)
+
+check.test("a model says what it is made of", function()
+  local m = model { map = { "relu", normaliser = "visible" },
+    gate = { "head_gate", probability = 0.5 }, kv_bias = "k" }
+  check.contains(tostring(m), "model attention_only: relu + head_gate, 2 layers")
+  check.contains(tostring(m), "attention: map relu (normaliser = visible), gate head_gate "
+    .. "(conditional = true, probability = 0.5), kv_bias k, scale 1, causal")
+  check.contains(tostring(m), "layer2.head_gate.bias  (2, 1)")
+  check.contains(tostring(m), "layer1.head_gate.gate  (2, 6)")
+  check.contains(tostring(m), "layer1.k_bias          (2, 4)")
+  local linear = model("linear", { registers = 3 })
+  check.contains(tostring(linear), "layer1.linear.q  (8, 6)")
+  check.contains(tostring(linear), "registers        (3, 6)")
+  check.equal(linear:parameters()["layer1.w_q"], nil)
+end)
+
+check.test("plugins say how their parameters start", function()
+  local m = model { map = "softmax", gate = { "head_gate", probability = 0.25 } }
+  check.close(flat(m:parameter "layer1.head_gate.bias"),
+    { math.log(1 / 3), math.log(1 / 3) }, 1e-15)
+  local none = model { map = "softmax", gate = { "head_gate", conditional = false } }
+  check.equal(none:parameters()["layer1.head_gate.gate"], nil)
+end)
+
+check.test("options of the map: beside it, or in its table", function()
+  check.equal(model { map = "relu", normaliser = "length" }.mechanism,
+    model { map = { "relu", normaliser = "length" } }.mechanism)
+  check.equal(model({ map = { "relu" } }).mechanism, model("relu").mechanism)
+  refuse("attention: map: option 'normaliser' stands beside a table; move it inside: "
+    .. "{ \"relu\", normaliser = ... }", { map = { "relu" }, normaliser = "length" })
+  refuse("relu has no option 'normalizer' (did you mean 'normaliser'?)",
+    { map = { "relu", normalizer = "length" } })
+  refuse("the table has no name first", { map = { normaliser = "length" } })
+  refuse("head_gate: option probability is 0; expected a number from 1e-06 to 0.999999",
+    { gate = { "head_gate", probability = 0 } })
+end)
+
+check.test("what does not go together is refused", function()
+  refuse("map is 'sigmoid_gate', which is a gate; expected a row or mix (try gate = \"sigmoid_gate\")",
+    "sigmoid_gate")
+  refuse("gate is 'softmax', which is a row; expected a gate (try map = \"softmax\")",
+    { gate = "softmax" })
+  refuse("no plugin 'sigmod_gate' (did you mean 'sigmoid_gate'?)", { gate = "sigmod_gate" })
+  refuse("'linear' does causal attention without a window only",
+    { map = "linear", causal = false })
+  refuse("'linear' does causal attention without a window only", { map = "linear", window = 2 })
+  refuse("kv_heads must be heads", "linear", { kv_heads = 1 })
+  refuse("kv_bias needs a row plugin as map; 'linear' is a mix",
+    { map = "linear", kv_bias = "k" })
+  refuse("kv_bias is 'q'; it must be \"k\", \"v\" or \"kv\"", { kv_bias = "q" })
+  refuse("kv_bias: no such option 'sharing'; it takes shared",
+    { kv_bias = { "k", sharing = true } })
+  refuse("a key bias does not go with a window", { kv_bias = "k", window = 2 })
+  check.raises("positions 'rotary' need a row plugin as map; 'linear' is a mix", function()
+    lab.model.transformer { task = task, heads = 1, positions = "rotary",
+      attention = "linear" }
+  end)
+end)
+
+check.test("operations refuse in a sentence", function()
+  local linear, gate = core.mechanism "linear", core.mechanism "sigmoid_gate"
+  local x = core.zeros({ 2, 3, 4 }, "f64")
+  local function mix(part, o)
+    o.mechanism = o.mechanism or linear
+    check.raises(part, core.mix, o)
+  end
+  mix("mix: 2 inputs; plugin 'linear' has 3", { inputs = { x, x }, d_head = 4 })
+  mix("input 'v' of plugin 'linear' is (2, 3, 5); expected (2, 3, 4)",
+    { inputs = { x, x, core.zeros({ 2, 3, 5 }, "f64") }, d_head = 4 })
+  mix("plugin 'linear' does causal attention without a window only; causal = false was asked for",
+    { inputs = { x, x, x }, d_head = 4, causal = false })
+  mix("mix: plugin 'sigmoid_gate' is a gate; expected a mix",
+    { inputs = { x }, d_head = 4, mechanism = gate })
+  mix("mix.inputs: expected a list of at most 6 tensors, got nil", {})
+  check.raises("input 'gate' of plugin 'sigmoid_gate' is (2, 3, 4); expected (2, 3, 6)",
+    core.gate, { o = core.zeros({ 2, 3, 6 }, "f64"), z = x, mechanism = gate, heads = 2 })
+  check.raises("gate: 1 inputs; expected 2", core.gate, { o = x, mechanism = gate })
+  check.raises("gate: o is (2, 3, 4); its width must be a multiple of 3", core.gate,
+    { o = x, z = x, mechanism = gate, heads = 3 })
+end)
+
+check.test("a gate is o times a sigmoid of W x", function()
+  local m = model({ map = "softmax", gate = "sigmoid_gate" }, { layers = 1 })
+  local plain = model("softmax", { layers = 1 })
+  for _, name in ipairs { "w_q", "w_k", "w_v", "w_o" } do
+    plain:set("layer1." .. name, m:parameter("layer1." .. name))
+  end
+  local x = task:batch { n = 2, dtype = "f64" }.x
+  local q, k, v = core.linear(x, plain:parameter "layer1.w_q"),
+      core.linear(x, plain:parameter "layer1.w_k"), core.linear(x, plain:parameter "layer1.w_v")
+  local o = core.attention { q = q, k = k, v = v, heads = 2, scale = 1,
+    mechanism = core.mechanism "softmax" }
+  local g = core.sigmoid(core.linear(x, m:parameter "layer1.sigmoid_gate.gate"))
+  check.close(flat(m:forward(x)), flat(core.linear(o * g, m:parameter "layer1.w_o")), 1e-13)
+end)
+
+check.test("a key bias is one more key; a value bias is added", function()
+  local x = task:batch { n = 2, dtype = "f64" }.x
+  for _, kind in ipairs { "k", "kv", "v" } do
+    local m = model({ map = "softmax", kv_bias = kind }, { layers = 1, heads = 1 })
+    local p = m:parameters()
+    local q, k, v = core.linear(x, p["layer1.w_q"]), core.linear(x, p["layer1.w_k"]),
+        core.linear(x, p["layer1.w_v"])
+    local out = core.zeros({ 2, 7, 4 }, "f64")
+    for s = 1, 2 do
+      for i = 1, 7 do
+        -- exp of scores against [k*, k_1 .. k_i], by hand
+        local function score(key)
+          local sum = 0
+          for c = 1, 4 do sum = sum + q:get(s, i, c) * key(c) end
+          return math.exp(sum)
+        end
+        local keys, total = {}, 0
+        if kind ~= "v" then
+          keys[0] = score(function(c) return p["layer1.k_bias"]:get(1, c) end)
+          total = keys[0]
+        end
+        for j = 1, i do
+          keys[j] = score(function(c) return k:get(s, j, c) end)
+          total = total + keys[j]
+        end
+        for c = 1, 4 do
+          local star = kind ~= "k" and p["layer1.v_bias"]:get(1, c) or 0
+          local y = kind == "v" and star or (keys[0] / total) * star
+          for j = 1, i do y = y + keys[j] / total * v:get(s, j, c) end
+          out:set(s, i, c, y)
+        end
+      end
+    end
+    check.close(flat(m:forward(x)), flat(core.linear(out, p["layer1.w_o"])), 1e-13, 0, kind)
+  end
+end)
+
+check.test("registers are tokens before the first", function()
+  local m = model("softmax", { registers = 2, layers = 1 })
+  local plain = model("softmax", { layers = 1 })
+  for name, t in pairs(plain:parameters()) do t:copy(m:parameter(name)) end
+  local x = task:batch { n = 2, dtype = "f64" }.x
+  local first = m:parameter "registers":reshape { 1, 2, 6 }:broadcast { 2, 2, 6 }
+  local long = plain:forward(core.concat({ first, x }, 2))
+  check.close(flat(m:forward(x)), flat(long:narrow(2, 3, 7)), 1e-14)
+  local length = core.tensor({ 7, 3 }, "f64")
+  check.close(flat(m:forward(x, length):narrow(1, 2, 1):narrow(2, 1, 3)),
+    flat(m:forward(x):narrow(1, 2, 1):narrow(2, 1, 3)), 1e-14)
+end)
+
+check.test("models are saved and loaded by the names of plugins' parameters", function()
+  local path = os.getenv "SINKLAB_TEST_SCRATCH" .. "/compose.safetensors"
+  local a = { map = "linear", gate = "head_gate", kv_bias = nil }
+  local m = model(a, { registers = 1 })
+  assert(m:save(path))
+  local other = model(a, { registers = 1, seed = 9 })
+  assert(other:load(path))
+  for name, t in pairs(m:parameters()) do
+    check.close(flat(other:parameter(name)), flat(t), 0, 0, name)
+  end
+end)
+
+check.done()
