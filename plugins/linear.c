@@ -87,18 +87,19 @@ static void feature_back (const config *o, int d, const real *restrict x,
   for (int i = 0; i < d; i++) dx[i] *= x[i] > 0 ? 1 : sl_expv (x[i]);
 }
 
-/* m of a row whose weights sum to a. */
+/* m of a row whose weights sum to a; 1 for a row of elu1 that is all 0. */
 static real divisor (const config *o, real a) {
   const real size = a < 0 ? -a : a;
+  const real sum = a + (real)o->eps;
   if (!o->normalise) return 1;
-  if (o->feature == ELU1) return a + (real)o->eps;
+  if (o->feature == ELU1) return sum == 0 ? 1 : sum;
   return size > 1 ? size : 1;
 }
 
 /* dm / da */
 static real divisor_slope (const config *o, real a) {
   if (!o->normalise) return 0;
-  if (o->feature == ELU1) return 1;
+  if (o->feature == ELU1) return a + (real)o->eps != 0;
   return a > 1 ? 1 : a < -1 ? -1 : 0;
 }
 
