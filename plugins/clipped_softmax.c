@@ -4,7 +4,10 @@
 **
 ** The stretch makes 0 (and, with eta above 1, 1) reachable by finite scores. With
 ** eta = 1 no weight is above p: rows then sum to at most 1. Gradients are 0 where a
-** weight is clipped. */
+** weight is clipped.
+**
+** Sinks: made so that a head can do nothing without one; fewer outliers in BERT and
+** OPT (Bondarenko et al. 2023). */
 #include <sinklab/reduce.h>
 #include <sinklab/vmath.h>
 

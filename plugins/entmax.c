@@ -9,7 +9,9 @@
 ** which keeps its digits as alpha goes to 1, where r becomes exp (z). The root u lies
 ** between 0 and 1. The e-norm of max (u + z / e, 0) is convex and rises in u, so
 ** Newton's steps from 1 towards norm 1 only fall and never pass the root, where
-** bisection would halve some fifty times; they end when rounding stops them. */
+** bisection would halve some fifty times; they end when rounding stops them.
+**
+** Sinks: not studied; rows sum to 1, so the argument for softmax stands. */
 #include <sinklab/reduce.h>
 #include <sinklab/vmath.h>
 

@@ -4,7 +4,9 @@
 **
 ** With the largest score taken off, -1 <= tau < 0. The norm of max (s / 2 - tau, 0)
 ** is convex and falls in tau, so Newton's steps from -1 towards norm 1 only rise and
-** never pass it; they end when rounding stops them, after about six. */
+** never pass it; they end when rounding stops them, after about six.
+**
+** Sinks: not studied; rows sum to 1, so the argument for softmax stands. */
 #include <math.h>
 #include <sinklab/reduce.h>
 

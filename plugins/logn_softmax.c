@@ -4,7 +4,9 @@
 ** a = 0.43 is SSMax's (Nakanishi 2025, arXiv 2501.19399, figure 1), who learn it, one
 ** a head and layer ('learned', from 'scale' on); a = 1 is Chiang and Cholak's (2022,
 ** arXiv 2202.12172); a = 1 / log L makes length L plain softmax. A row of one key has
-** weight 1 and no gradient. */
+** weight 1 and no gradient.
+**
+** Sinks: not studied. */
 #include <sinklab/count.h>
 #include <sinklab/reduce.h>
 #include <sinklab/vmath.h>

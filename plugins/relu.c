@@ -6,7 +6,9 @@
 **   visible  number of visible tokens; causal without a window: i + 1
 **            (Guo et al. 2024, arXiv 2410.13835, code)
 **   length   tokens of the sequence (Wortsman et al. 2023, arXiv 2309.08586)
-** The gradient at a score of 0 is 0. A row may be all zeros; NaN stays NaN. */
+** The gradient at a score of 0 is 0. A row may be all zeros; NaN stays NaN.
+**
+** Sinks: none needed (Ran-Milo 2026, theorem 3); none seen (Guo et al. 2024). */
 #include <sinklab/count.h>
 
 typedef struct config {

@@ -8,7 +8,10 @@
 **   learned  one number a head, which starts at 'value'
 ** 'normalise' divides by the row sum + eps (Gu et al.: eps = 1e-8). Without it rows
 ** sum to anything from 0 to n; with it they sum to less than 1 only where the whole
-** row has died out. */
+** row has died out.
+**
+** Sinks: 0.4 % of a language model's heads without normalisation, 30 % with it (Gu et
+** al. 2024). Where the first value is 0 its weight is free and may be 1. */
 #include <sinklab/count.h>
 #include <sinklab/reduce.h>
 #include <sinklab/vmath.h>

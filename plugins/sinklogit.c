@@ -2,7 +2,9 @@
 ** scores and one learned logit b a head, whose share is mass on nothing (gpt-oss,
 ** OpenAI 2025: gpt_oss/torch/model.py, 'sinks').
 **
-** softmax1 is b = 0. The largest of scores and b is taken off first. */
+** softmax1 is b = 0. The largest of scores and b is taken off first.
+**
+** Sinks: the mass moves from tokens to the logit. */
 #include <sinklab/reduce.h>
 #include <sinklab/vmath.h>
 

@@ -1,5 +1,7 @@
-/* softcap_softmax.c - w = softmax (cap tanh (s / cap)): no score is past +-cap (Gemma 2,
-** 2024, arXiv 2408.00118; cap = 50 in attention). */
+/* softcap_softmax.c - w = softmax (cap tanh (s / cap)): no score is past +-cap
+** (Gemma 2, 2024, arXiv 2408.00118; cap = 50 in attention).
+**
+** Sinks: not studied by itself. */
 #include <sinklab/reduce.h>
 #include <sinklab/vmath.h>
 

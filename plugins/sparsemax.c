@@ -4,7 +4,9 @@
 **
 ** tau is found without sorting (Michelot 1986): from a set that holds the support,
 ** (sum of the set - 1) / size is below tau; what is not above it leaves; and so on
-** until nothing does. */
+** until nothing does.
+**
+** Sinks: not studied; rows sum to 1, so the argument for softmax stands. */
 #include <sinklab/reduce.h>
 
 static void forward (const sl_call *c, int n, const real *restrict s,

@@ -2,7 +2,9 @@
 ** 2019, arXiv 1912.11637; k = 8).
 **
 ** Whatever ties with the k-th largest is kept, as published, so equal scores have
-** equal weights. Weights jump where a score enters or leaves. */
+** equal weights. Weights jump where a score enters or leaves.
+**
+** Sinks: not studied. */
 #include <sinklab/reduce.h>
 #include <sinklab/vmath.h>
 

@@ -1,0 +1,177 @@
+--- Every mechanism on the trigger-conditional mean: who learns it, who sinks.
+--
+-- One layer, one head, the paper's settings (arXiv 2603.11487), several seeds each.
+-- Weight on position 1 alone does not tell a sink: where weights need not sum to 1 its
+-- value may be zero and the weight free, and a share of a row that is nearly empty says
+-- nothing. So four numbers stand together: the weight, its share of the row (proxy),
+-- the row's sum (mass), and the norm of what position 1 adds to the output.
+--
+-- Mechanisms that learn do so within about a thousand steps; the default max_steps is
+-- four times that, and the others are reported with the error they reached.
+-- --write_docs=docs/mechanisms.md, in the source tree, writes the tables of the manual.
+local lab = require "sinklab"
+local docs = require "sinklab.mechanism_docs"
+
+-- What is tried: a label and a model's `attention` table without its scale.
+local entries = {
+  { label = "softmax", attention = { map = "softmax" } },
+  { label = "relu", attention = { map = "relu" } },
+  { label = "relu-visible", attention = { map = "relu", normaliser = "visible" } },
+  { label = "relu2", attention = { map = "relu2" } },
+  { label = "sigmoid", attention = { map = "sigmoid", n = "visible" } },
+  { label = "sigmoid-unbiased", attention = { map = "sigmoid", bias = "fixed" } },
+  { label = "sigmoid-learned",
+    attention = { map = "sigmoid", bias = "learned", value = -2 } },
+  { label = "sigmoid-normalised",
+    attention = { map = "sigmoid", bias = "fixed", normalise = true } },
+  { label = "softmax1", attention = { map = "softmax1" } },
+  { label = "sinklogit", attention = { map = "sinklogit" } },
+  { label = "softpick", attention = { map = "softpick" } },
+  { label = "sparsemax", attention = { map = "sparsemax" } },
+  { label = "entmax15", attention = { map = "entmax15" } },
+  { label = "entmax-1.25", attention = { map = "entmax", alpha = 1.25 } },
+  { label = "clipped_softmax", attention = { map = "clipped_softmax" } },
+  { label = "elu1", attention = { map = "elu1" } },
+  { label = "elu1-alone", attention = { map = "elu1", normalise = false } },
+  { label = "stickbreaking", attention = { map = "stickbreaking" } },
+  { label = "stickbreaking-current",
+    attention = { map = "stickbreaking", attend_current = true } },
+  { label = "topk_softmax", attention = { map = "topk_softmax" } },
+  { label = "logn_softmax", attention = { map = "logn_softmax" } },
+  { label = "softcap_softmax", attention = { map = "softcap_softmax" } },
+}
+
+local labels = {}
+for i, entry in ipairs(entries) do labels[i] = entry.label end
+
+local opt = lab.options {
+  only = { labels, "mechanisms to train", choices = labels },
+  d_model = { 16, "width", min = 4 },
+  seq_len = { 16, "tokens of a sequence", min = 3 },
+  trigger_pos = { 8, "position of the trigger in what is measured, from 1", min = 2 },
+  batch_size = { 128, "sequences a step", min = 1 },
+  max_steps = { 4000, "at most so many steps", min = 0 },
+  lr = { 1e-3, "learning rate" },
+  stop_linf = { 5e-3, "stop when a batch's largest error is below this" },
+  seed = { 0, "of the first run", min = 0 },
+  seeds = { 3, "runs of each, with seeds from --seed on", min = 1 },
+  samples = { 1000, "sequences measured", min = 2 },
+  write_docs = { "", doc = "write the tables of the manual to this file" },
+  sources = { "plugins", doc = "folder of the plugins' sources, for write_docs" },
+}
+
+local run = lab.run()
+local task = lab.task.trigger_mean { d_model = opt.d_model, seq_len = opt.seq_len }
+
+--- Train and measure one mechanism from one seed.
+local function try(entry, seed)
+  local label = ("%s-seed%d"):format(entry.label, seed)
+  local attention = { scale = 1 }
+  for key, value in pairs(entry.attention) do attention[key] = value end
+  local model = lab.model.attention_only { task = task, attention = attention,
+    init = lab.init.normal(0.02), seed = seed }
+  local log = lab.train(model, task, {
+    optimizer = lab.optim.adam { lr = opt.lr, betas = { 0.9, 0.95 } },
+    batch = opt.batch_size, steps = opt.max_steps, seed = seed, eval = 4096,
+    stop = { linf = opt.stop_linf }, label = label })
+  local sinks = lab.sinks(model, task:batch { n = opt.samples,
+    trigger = opt.trigger_pos })
+  run:add(label, { train = log, sinks = sinks })
+  return { log = log, sinks = sinks, head = sinks.heads[1] }
+end
+
+--- The smallest and largest of one number over an entry's runs.
+local function range(entry, number)
+  local low, high = math.huge, -math.huge
+  for _, r in ipairs(entry.runs) do
+    local value = number(r)
+    low, high = math.min(low, value), math.max(high, value)
+  end
+  return low, high
+end
+
+local function of_head(key) return function(r) return r.head[key] end end
+
+--- "0.9998", or "0.0000 to 0.0022" where seeds differ in what is shown.
+local function spread(entry, format, number)
+  local low, high = range(entry, number)
+  local a, b = format:format(low), format:format(high)
+  return a == b and a or a .. " to " .. b
+end
+
+--- "882 842 879"; "-" for a run that did not reach the stop.
+local function steps(entry)
+  local words = {}
+  for i, r in ipairs(entry.runs) do
+    words[i] = r.log.stopped_by == "linf" and tostring(r.log.steps) or "-"
+  end
+  return table.concat(words, " ")
+end
+
+local columns = {
+  { "mechanism", function(e) return e.label end },
+  { "steps to the stop", steps },
+  { "largest error", function(e)
+    return spread(e, "%.3f", function(r) return r.log.eval.linf end)
+  end },
+  { "BOS weight", function(e) return spread(e, "%.4f", of_head "first_mean") end },
+  { "proxy", function(e) return spread(e, "%.4f", of_head "proxy") end },
+  { "row mass", function(e) return spread(e, "%.3f", of_head "row_mass") end },
+  { "contribution", function(e) return spread(e, "%.4f", of_head "contribution") end },
+}
+
+-- What is known from an independent implementation: the label, a text, a number of a
+-- run, and a bound on it in every run, or in some run.
+local error_of = function(r) return r.log.linf end
+local learnt = { "is learnt", error_of, "<", opt.stop_linf }
+local known = {
+  softmax = { learnt, { "BOS weight", of_head "first_mean", ">=", 0.99 } },
+  relu = { learnt, { "BOS weight", of_head "first_mean", "<=", 0.01 } },
+  relu2 = { learnt, { "BOS weight", of_head "first_mean", "<=", 0.01 } },
+  softmax1 = { learnt,
+    { "still sinks: BOS weight", of_head "first_mean", ">=", 0.99 } },
+  softpick = { learnt, { "raw BOS weight", of_head "first_mean", "<=", 0.05 },
+    { "the proxy misleads in some seed", of_head "proxy", ">=", 0.9, some = true } },
+  sigmoid = { { "BOS weight", of_head "first_mean", ">=", 0.99 },
+    { "that weight is free: contribution", of_head "contribution", "<=", 0.05 } },
+}
+
+local chosen, rows, panels = {}, {}, {}
+for _, entry in ipairs(entries) do
+  for _, label in ipairs(opt.only) do
+    if label == entry.label then chosen[#chosen + 1] = entry end
+  end
+end
+for i, entry in ipairs(chosen) do
+  entry.runs = {}
+  for s = 1, opt.seeds do entry.runs[s] = try(entry, opt.seed + s - 1) end
+  rows[i] = {}
+  for j, column in ipairs(columns) do rows[i][j] = column[2](entry) end
+  panels[i] = { title = entry.label, vmin = 0, vmax = 1,
+    data = entry.runs[1].sinks.mean:select(1, 1):select(1, 1) }
+end
+
+local names = {}
+for j, column in ipairs(columns) do names[j] = column[1] end
+print(("\none layer, one head, %d seed%s; means over plain rows"):format(opt.seeds,
+  opt.seeds == 1 and "" or "s"))
+run:table(names, rows)
+run:figure("mechanisms", lab.plot.panels(panels, { columns = math.min(6, #panels),
+  title = "What each mechanism learns on the trigger-conditional mean",
+  caption = ("mean attention weight, %d samples, trigger at %d; above 1 as 1")
+    :format(opt.samples, opt.trigger_pos) }))
+
+for _, entry in ipairs(chosen) do
+  for _, claim in ipairs(known[entry.label] or {}) do
+    local text, number, op, bound = table.unpack(claim)
+    local low, high = range(entry, number)
+    -- The run that is farthest from the bound, or nearest if one is enough.
+    local value = (op:sub(1, 1) == ">") == not claim.some and low or high
+    run:claim(("%s: %s"):format(entry.label, text), value, op, bound)
+  end
+end
+
+if opt.write_docs ~= "" then
+  docs.write(opt.write_docs, { sources = opt.sources, entries = chosen,
+    names = names, rows = rows, settings = opt })
+end
