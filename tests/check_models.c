@@ -44,10 +44,13 @@ static void feed_forward (const sl_run *r) {
     sl_view_set (&r->out[0], a->f32 ? SL_F32 : SL_F64, i, x[i]);
 }
 
-static const sl_op feed = {
-  "feed",       1,   1, SL_OP_NO_GRADIENT, sizeof (feed_attr), feed_infer,
-  feed_forward, NULL
-};
+static const sl_op feed = { .name = "feed",
+                            .min_in = 1,
+                            .max_in = 1,
+                            .flags = SL_OP_NO_GRADIENT,
+                            .attr_size = sizeof (feed_attr),
+                            .infer = feed_infer,
+                            .forward = feed_forward };
 
 /* A model that is being made; tensors are released together at the end. */
 typedef struct bench {

@@ -95,12 +95,21 @@ static void forward_here (const sl_run *r) {
   forward (r);
 }
 
-static const sl_op toy = { "toy", 1,       1,       0, sizeof (problem),
-                           infer, forward, backward };
-static const sl_op serial_toy = {
-  "serial_toy", 1,       1, SL_OP_SERIAL, sizeof (problem), infer,
-  forward_here, backward
-};
+static const sl_op toy = { .name = "toy",
+                           .min_in = 1,
+                           .max_in = 1,
+                           .attr_size = sizeof (problem),
+                           .infer = infer,
+                           .forward = forward,
+                           .backward = backward };
+static const sl_op serial_toy = { .name = "serial_toy",
+                                  .min_in = 1,
+                                  .max_in = 1,
+                                  .flags = SL_OP_SERIAL,
+                                  .attr_size = sizeof (problem),
+                                  .infer = infer,
+                                  .forward = forward_here,
+                                  .backward = backward };
 
 /* A recorded problem and a trainer spec for it. */
 typedef struct bench {

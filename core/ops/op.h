@@ -3,7 +3,7 @@
 ** An op file is numeric: compiled per precision and instruction set, written in
 ** terms of 'real', its kernels static, its sl_op objects mangled by SL(). Kernels
 ** own no memory, keep no state, cannot fail, and give the same bits for the same
-** arguments. */
+** arguments; only ops with SL_OP_SERIAL, which the script defines, may differ. */
 #ifndef SL_OP_H
 #define SL_OP_H
 #include "base/error.h"
@@ -28,6 +28,7 @@ typedef struct sl_run {
   const sl_draw *draw; /* where random ops stand */
   void *observer;      /* attention: sl_observer or NULL */
   int ordinal;         /* how many earlier nodes of the program have this op */
+  sl_error *error; /* empty; what an op with SL_OP_SERIAL writes ends the run */
 } sl_run;
 
 /* The question infer answers: what comes out of these inputs? */
@@ -44,7 +45,8 @@ typedef struct sl_infer {
 enum {
   SL_OP_NO_GRADIENT = 1, /* backward is NULL; gradients stop here */
   SL_OP_RANDOM = 2,      /* attr starts with sl_random_attr */
-  SL_OP_SERIAL = 4       /* calls back into the script: one thread only */
+  SL_OP_SERIAL = 4       /* calls back into the script: one thread only, and
+                         ** its forward may fail (sl_run.error) */
 };
 
 typedef struct sl_op {
@@ -55,6 +57,8 @@ typedef struct sl_op {
   int (*infer) (sl_infer *q, sl_error *e);
   void (*forward) (const sl_run *r);
   void (*backward) (const sl_run *r); /* sees in, out and saved of forward */
+  /* NULL, or: a program that was recorded with these attributes is freed. */
+  void (*release) (const void *attr);
 } sl_op;
 
 /* A NULL-terminated list of ops; one symbol per variant. */

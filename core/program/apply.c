@@ -51,6 +51,7 @@ int sl_apply (sl_context *c, const sl_op *op, const void *attr, int n_in,
   sl_node node = { 0 };
   char *memory = NULL;
   int made = 0, dtype;
+  sl_error failure = { "" };
   sl_run run;
 
   if (n_in < op->min_in || n_in > op->max_in)
@@ -99,8 +100,14 @@ int sl_apply (sl_context *c, const sl_op *op, const void *attr, int n_in,
                   .saved = memory,
                   .scratch = memory + node.saved,
                   .draw = &c->draw,
-                  .ordinal = node.ordinal };
+                  .ordinal = node.ordinal,
+                  .error = &failure };
   op->forward (&run);
+  if (failure.text[0] != '\0') {
+    sl_free (node.operand);
+    sl_fail (e, "%s", failure.text);
+    goto failed;
+  }
   if (c->recording != NULL) sl_node_commit (c->recording, &node, in, out);
   sl_free (memory);
   return 0;

@@ -15,12 +15,14 @@ typedef struct check {
   sl_replica *replica;
   const double *loss;
   sl_draw draw;
+  int failed; /* -1: the last forward has */
 } check;
 
 static double loss_at (check *c, double *x, double value) {
   double before = *x;
+  if (c->failed) return NAN;
   *x = value;
-  sl_replica_forward (c->replica, &c->draw, NULL);
+  c->failed = sl_replica_forward (c->replica, &c->draw, NULL);
   *x = before;
   return *c->loss;
 }
@@ -103,8 +105,8 @@ int sl_program_check (const sl_program *p, size_t samples, uint64_t seed,
   loss = whole (&p->slot[p->loss.slot]);
   c.loss =
       (const double *)sl_replica_value (c.replica, &loss).data + p->loss.offset;
-  sl_replica_forward (c.replica, &c.draw, NULL);
-  sl_replica_backward (c.replica, 1);
+  c.failed = sl_replica_forward (c.replica, &c.draw, NULL);
+  if (!c.failed) sl_replica_backward (c.replica, 1);
   for (size_t i = 0; i < n; i++) {
     size_t index = i;
     if (n < count) { /* one from each of n equal parts */
@@ -117,13 +119,14 @@ int sl_program_check (const sl_program *p, size_t samples, uint64_t seed,
     places[i] = find (&c, index);
     largest = fmax (largest, fabs (places[i].gradient));
   }
-  for (size_t i = 0; i < n; i++) {
+  for (size_t i = 0; i < n && !c.failed; i++) {
     double d = difference (&c, &places[i]);
     if (isnan (d) || isnan (places[i].gradient)) most = INFINITY;
     if (d > most) most = d;
   }
   *worst = most / largest;
+  if (c.failed) sl_fail (e, "check: %s", sl_replica_error (c.replica)->text);
   sl_replica_free (c.replica);
   sl_free (places);
-  return 0;
+  return c.failed;
 }

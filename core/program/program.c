@@ -27,7 +27,11 @@ void sl_program_end (sl_context *c, sl_program *p) {
 
 void sl_program_free (sl_program *p) {
   if (p == NULL || --p->refs > 0) return;
-  for (size_t i = 0; i < p->n_nodes; i++) sl_free (p->node[i].operand);
+  for (size_t i = 0; i < p->n_nodes; i++) {
+    const sl_node *n = &p->node[i];
+    if (n->op->release != NULL) n->op->release (n->attr);
+    sl_free (n->operand);
+  }
   for (size_t i = 0; i < p->n_slots; i++)
     sl_storage_release (p->slot[i].storage);
   sl_free (p->node);

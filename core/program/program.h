@@ -67,8 +67,10 @@ size_t sl_replica_bytes (const sl_replica *r);
 
 /* draw is copied (NULL: all zero); the observer sees this forward only.
 ** Replicas of one program may run on different threads at once; each is one
-** thread's at a time. */
-void sl_replica_forward (sl_replica *r, const sl_draw *draw, void *observer);
+** thread's at a time. -1 when an op of the script failed (sl_program_serial):
+** the rest did not run, and sl_replica_error has the sentence. */
+int sl_replica_forward (sl_replica *r, const sl_draw *draw, void *observer);
+const sl_error *sl_replica_error (const sl_replica *r);
 /* After forward: gradients of seed * loss are ADDED to the gradients of wanted
 ** storages; those of locals start from zero at each call. Without a loss that
 ** depends on something wanted there is nothing to do. */

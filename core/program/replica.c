@@ -22,6 +22,7 @@ struct sl_replica {
   void *loss; /* where backward puts the seed; NULL: nothing to do */
   sl_dtype loss_dtype;
   sl_draw draw;
+  sl_error error; /* of the last forward; empty: it went well */
   size_t bytes;
 };
 
@@ -164,7 +165,8 @@ static void layout (sl_replica *r, arena *a, const unsigned char *marks) {
                    .n_in = n->n_in,
                    .n_out = n->n_out,
                    .draw = &r->draw,
-                   .ordinal = n->ordinal };
+                   .ordinal = n->ordinal,
+                   .error = &r->error };
     run.in = resolve (a, n, 0, n->n_in, r->value, NULL);
     run.out = resolve (a, n, n->n_in, n->n_out, r->value, NULL);
     run.saved = back ? cut (a, n->saved, 1) : common;
@@ -224,17 +226,25 @@ void sl_replica_free (sl_replica *r) {
   sl_program_free (r->program);
   sl_free (r);
 }
+
 size_t sl_replica_bytes (const sl_replica *r) {
   return r->bytes;
 }
 
-void sl_replica_forward (sl_replica *r, const sl_draw *draw, void *observer) {
+int sl_replica_forward (sl_replica *r, const sl_draw *draw, void *observer) {
   const sl_node *node = r->program->node;
   r->draw = draw != NULL ? *draw : (sl_draw){ 0 };
+  r->error.text[0] = '\0';
   for (size_t i = 0; i < r->n_nodes; i++) {
     r->run[i].observer = observer;
     node[i].op->forward (&r->run[i]);
+    if (r->error.text[0] != '\0') return -1;
   }
+  return 0;
+}
+
+const sl_error *sl_replica_error (const sl_replica *r) {
+  return &r->error;
 }
 
 void sl_replica_backward (sl_replica *r, double seed) {

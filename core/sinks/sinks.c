@@ -102,7 +102,8 @@ static void feed (const sl_view *to, const sl_view *from, sl_dtype from_dtype,
     sl_view_set (to, dtype, i, sl_view_get (&x, from_dtype, i));
 }
 
-static void run_part (const job *j, int replica, int part) {
+/* -1: what the replica showed does not fit, or its forward failed. */
+static int run_part (const job *j, int replica, int part) {
   const sl_sinks_spec *s = j->spec;
   const sl_view *input = j->input + (size_t)replica * (size_t)s->n_inputs;
   const long begin = j->shards * part / j->parts;
@@ -113,10 +114,13 @@ static void run_part (const job *j, int replica, int part) {
       feed (&input[k], &j->batch[k], s->batch[k]->storage->dtype,
             s->inputs[k]->storage->dtype, i * j->shard);
     sl_collect_begin (j->collector, part, i * j->shard, j->shard);
-    sl_replica_forward (j->replica[replica], &draw,
-                        (void *)sl_collect_observer (j->collector, part));
-    if (sl_collect_end (j->collector, part) < 0) return;
+    if (sl_replica_forward (j->replica[replica], &draw,
+                            (void *)sl_collect_observer (j->collector, part)) <
+            0 ||
+        sl_collect_end (j->collector, part) < 0)
+      return -1;
   }
+  return 0;
 }
 
 /* Task: a replica's fixed, contiguous share of the parts. */
@@ -125,7 +129,7 @@ static void run_replica (void *context, int index, int worker) {
   (void)worker;
   for (int p = j->parts * index / j->replicas;
        p < j->parts * (index + 1) / j->replicas; p++)
-    run_part (j, index, p);
+    if (run_part (j, index, p) < 0) return;
 }
 
 static int make_collector (job *j, long samples, sl_error *e) {
@@ -179,8 +183,8 @@ sl_sinks *sl_sinks_measure (sl_context *c, const sl_sinks_spec *spec,
   job j = { .spec = spec };
   sl_sinks *sinks = NULL;
   long samples = 0;
-  const int workers =
-      sl_program_serial (spec->program) ? 1 : sl_pool_workers (c->pool);
+  const int serial = sl_program_serial (spec->program);
+  const int workers = serial ? 1 : sl_pool_workers (c->pool);
   if (check_inputs (spec, &samples, &j.shard, e) < 0 ||
       check_labels (spec, samples, e) < 0)
     return NULL;
@@ -193,6 +197,8 @@ sl_sinks *sl_sinks_measure (sl_context *c, const sl_sinks_spec *spec,
       sl_pool_run (c->pool, j.replicas, run_replica, &j);
     if (sl_interrupted)
       sl_fail (e, "interrupted");
+    else if (serial && *sl_replica_error (j.replica[0])->text)
+      sl_fail (e, "sinks: %s", sl_replica_error (j.replica[0])->text);
     else
       sinks = sl_collect_finish (j.collector, e);
   }

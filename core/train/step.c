@@ -16,14 +16,24 @@ static double scalar (const sl_trainer *t, const sl_replica *r,
   return sl_view_get (&v, t->dtype, 0);
 }
 
-static sl_shard_result forward (const sl_trainer *t, sl_replica *r, long step,
-                                long shard) {
+static int forward (const sl_trainer *t, sl_replica *r, long step, long shard,
+                    sl_shard_result *result) {
   const sl_draw draw = { t->spec.seed, (uint32_t)step,
                          (uint32_t)(shard * t->spec.shard) };
-  sl_replica_forward (r, &draw, NULL);
-  return (sl_shard_result){ scalar (t, r, t->spec.loss, NAN),
-                            scalar (t, r, t->spec.weight, 1),
-                            scalar (t, r, t->spec.linf, NAN) };
+  if (sl_replica_forward (r, &draw, NULL) < 0) return -1;
+  *result = (sl_shard_result){ scalar (t, r, t->spec.loss, NAN),
+                               scalar (t, r, t->spec.weight, 1),
+                               scalar (t, r, t->spec.linf, NAN) };
+  return 0;
+}
+
+/* Only a serial program, which has one replica, can fail. */
+static int failed (const sl_trainer *t) {
+  return *sl_replica_error (t->replica[0])->text ? -1 : 0;
+}
+
+const sl_error *sl_trainer_error (const sl_trainer *t) {
+  return sl_replica_error (t->replica[0]);
 }
 
 /* The mean loss and the largest error of n shards, in their order. NaN in any
@@ -56,7 +66,7 @@ static void run_groups (void *context, int index, int worker) {
        g < groups * (index + 1) / t->replicas; g++) {
     sl_replica_zero (r);
     for (long s = g * per_group; s < (g + 1) * per_group; s++) {
-      t->result[s] = forward (t, r, t->step + 1, s);
+      if (forward (t, r, t->step + 1, s, &t->result[s]) < 0) return;
       if (t->result[s].weight != 0)
         sl_replica_backward (r, t->result[s].weight);
     }
@@ -74,9 +84,11 @@ static void spread (sl_trainer *t, int n, void (*task) (void *, int, int),
     sl_pool_run (t->context->pool, n, task, context);
 }
 
-double sl_trainer_batch (sl_trainer *t, sl_progress *p) {
+int sl_trainer_batch (sl_trainer *t, sl_progress *p, double *weight) {
   spread (t, t->replicas, run_groups, t);
-  return reduce (t->result, t->shards, &p->loss, &p->linf);
+  if (failed (t)) return -1;
+  *weight = reduce (t->result, t->shards, &p->loss, &p->linf);
+  return 0;
 }
 
 typedef struct gather_job {
@@ -147,7 +159,7 @@ static void run_evaluation (void *context, int index, int worker) {
   (void)worker;
   for (long s = job->shards * index / t->replicas;
        s < job->shards * (index + 1) / t->replicas; s++)
-    job->result[s] = forward (t, t->replica[index], 0, s);
+    if (forward (t, t->replica[index], 0, s, &job->result[s]) < 0) return;
 }
 
 int sl_trainer_evaluate (sl_trainer *t, long samples, double *loss,
@@ -161,7 +173,8 @@ int sl_trainer_evaluate (sl_trainer *t, long samples, double *loss,
   job.result = sl_alloc ((size_t)job.shards, sizeof *job.result);
   if (job.result == NULL) return sl_fail (e, "evaluate: no memory");
   spread (t, t->replicas, run_evaluation, &job);
-  reduce (job.result, job.shards, loss, linf);
+  if (!failed (t)) reduce (job.result, job.shards, loss, linf);
   sl_free (job.result);
-  return 0;
+  return failed (t) ? sl_fail (e, "evaluate: %s", sl_trainer_error (t)->text)
+                    : 0;
 }

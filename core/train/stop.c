@@ -3,9 +3,9 @@
 #include <math.h>
 
 const char *sl_stopped_name (sl_stopped s) {
-  static const char *const names[] = { "running",     "linf",      "loss",
-                                       "plateau",     "steps",     "seconds",
-                                       "interrupted", "not_finite" };
+  static const char *const names[] = { "running",     "linf",       "loss",
+                                       "plateau",     "steps",      "seconds",
+                                       "interrupted", "not_finite", "failed" };
   return names[s];
 }
 

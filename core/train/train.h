@@ -116,7 +116,8 @@ typedef enum sl_stopped {
   SL_STOP_STEPS,
   SL_STOP_SECONDS,
   SL_STOP_INTERRUPTED,
-  SL_STOP_NOT_FINITE
+  SL_STOP_NOT_FINITE,
+  SL_STOP_FAILED /* an op of the script: sl_trainer_error says what */
 } sl_stopped;
 const char *sl_stopped_name (sl_stopped s); /* "linf", ... as in run.json */
 
@@ -140,13 +141,15 @@ sl_trainer *sl_trainer_new (sl_context *c, const sl_trainer_spec *spec,
 void sl_trainer_free (sl_trainer *t); /* NULL is allowed */
 /* Run until 'until_step' updates are done or 'seconds' (0: no limit) have
 ** passed in this call (SL_RUNNING), a stop test holds, sl_interrupted is set,
-** or the loss or the gradient is not finite. When a stop test on the batch
-** holds or something is not finite, that step's update is not applied: as in
+** the loss or the gradient is not finite, or an op of the script fails (*p
+** then shows the last whole batch). When a stop test on the batch holds,
+** something is not finite or fails, that step's update is not applied: as in
 ** the paper's code the model that passed the test is the model that is kept.
 ** Update number s (from 1) draws with { seed, s, index of the sequence }. No
 ** allocation, no Lua unless the program calls it. */
 void sl_trainer_run (sl_trainer *t, long until_step, double seconds,
                      sl_progress *p);
+const sl_error *sl_trainer_error (const sl_trainer *t); /* SL_STOP_FAILED */
 /* What a checkpoint needs beside the parameters and the two numbers of
 ** sl_trainer_resume: optimiser state, then that of the plateau test, in one
 ** flat tensor owned by the trainer. Copied into a new trainer of the same

@@ -174,7 +174,8 @@ static sl_stopped step (sl_trainer *t) {
   sl_progress *p = &t->last;
   sl_plateau plateau = { 0 };
   sl_stopped stopped;
-  const double weight = sl_trainer_batch (t, p);
+  double weight;
+  if (sl_trainer_batch (t, p, &weight) < 0) return SL_STOP_FAILED;
   if (!isfinite (p->loss)) return SL_STOP_NOT_FINITE;
   stopped = sl_trainer_test (t, p, &plateau);
   if (stopped != SL_RUNNING) return stopped;

@@ -45,9 +45,10 @@ void sl_optimizer_range (const sl_optimizer *o, const sl_factors *f,
                          sl_dtype dtype, size_t n, size_t begin, size_t end,
                          void *parameters, const void *gradient, void *state);
 
-/* One batch with the parameters as they are: fills loss and linf of *p, and
-** leaves the groups' gradients in t->slot. Returns the total weight. */
-double sl_trainer_batch (sl_trainer *t, sl_progress *p);
+/* One batch with the parameters as they are: fills loss and linf of *p and the
+** total weight, and leaves the groups' gradients in t->slot. -1 when the
+** program failed: nothing is filled. */
+int sl_trainer_batch (sl_trainer *t, sl_progress *p, double *weight);
 /* t->slot's sum over 'weight', in slot 0; returns its 2-norm. */
 double sl_trainer_gather (sl_trainer *t, double weight);
 void sl_trainer_update (sl_trainer *t, double norm, double lr);
