@@ -32,6 +32,13 @@ void sl_lua_push_where (lua_State *L) {
 }
 
 int sl_lua_raise (lua_State *L, const sl_error *e) {
+  sl_session *s = session_of (L);
+  if (s->failed) {
+    luaL_checkstack (L, 1, e->text);
+    lua_xmove (s->failed, L, 1);
+    s->failed = NULL;
+    return lua_error (L);
+  }
   sl_lua_push_where (L);
   lua_pushstring (L, e->text);
   lua_concat (L, 2);

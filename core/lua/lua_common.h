@@ -20,7 +20,9 @@
 /* The context of this Lua state. */
 sl_context *sl_lua_context (lua_State *L);
 
-/* Raise e's sentence, blamed on the nearest script line outside the library. */
+/* Raise e's sentence, blamed on the nearest script line outside the library. If it
+** stands for an error that a function of the script raised (t:fill), raise that
+** error as it was. */
 int sl_lua_raise (lua_State *L, const sl_error *e);
 /* nil, sentence: trouble of the outside world. */
 int sl_lua_nil (lua_State *L, const sl_error *e);
@@ -53,6 +55,7 @@ void sl_lua_known (lua_State *L, int index, const char *what,
 void sl_lua_open_tensor (lua_State *L);    /* tensors, views, files */
 void sl_lua_open_ops (lua_State *L);       /* operations */
 void sl_lua_open_generator (lua_State *L); /* random draws */
+void sl_lua_open_fill (lua_State *L);      /* the operation behind t:fill */
 void sl_lua_open_program (lua_State *L);   /* record, replay, gradients */
 void sl_lua_open_mechanism (lua_State *L); /* plugins with options */
 void sl_lua_open_attention (lua_State *L); /* attention, gate, mix, rope */

@@ -146,6 +146,26 @@ static int generator_full (lua_State *L) {
   return sl_lua_tensor_or_raise (L, t, &e);
 }
 
+/* g:fill (shape, f, [{ dtype = }]): f (buffer, step, first_sample) fills the buffer,
+** which is zero before. In a program f is called at each replay, on one thread:
+** slower than operations, for what they cannot say. step counts the trainer's steps
+** from 1 and is 0 elsewhere; first_sample says which sequence of the batch, from 0,
+** is the buffer's first. */
+static int generator_fill (lua_State *L) {
+  const generator *g = luaL_checkudata (L, 1, GENERATOR);
+  ptrdiff_t dim[SL_MAX_DIMS];
+  const int ndim = sl_lua_check_shape (L, 2, 0, dim, "fill");
+  const sl_dtype dtype = option_dtype (L, 4, "fill", g->dtype);
+  sl_error e;
+  if (!lua_isfunction (L, 3)) {
+    sl_fail (&e,
+             "fill: expected a function (buffer, step, first_sample), got %s",
+             luaL_typename (L, 3));
+    return sl_lua_raise (L, &e);
+  }
+  return sl_lua_fill (L, 3, dtype, ndim, dim);
+}
+
 /* g:arange (n, [{ dtype = }]) -> 0, 1, ... n - 1 */
 static int generator_arange (lua_State *L) {
   const generator *g = luaL_checkudata (L, 1, GENERATOR);
@@ -188,6 +208,7 @@ void sl_lua_open_generator (lua_State *L) {
     { "bernoulli", generator_bernoulli },
     { "categorical", generator_categorical },
     { "full", generator_full },
+    { "fill", generator_fill },
     { "arange", generator_arange },
     { NULL, NULL },
   };

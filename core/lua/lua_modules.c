@@ -11,6 +11,7 @@ static const struct {
   { "tensor", sl_lua_open_tensor },
   { "ops", sl_lua_open_ops },
   { "generator", sl_lua_open_generator },
+  { "fill", sl_lua_open_fill },
   { "program", sl_lua_open_program },
   { "mechanism", sl_lua_open_mechanism },
   { "attention", sl_lua_open_attention },

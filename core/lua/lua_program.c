@@ -143,19 +143,22 @@ static int program_tostring (lua_State *L) {
 typedef struct replica_box {
   sl_replica *replica; /* NULL: closed; it keeps the program alive */
   const sl_program *program;
+  int busy; /* a program that calls the script is running in it */
 } replica_box;
 
 static int replica_release (lua_State *L) {
   replica_box *box = luaL_checkudata (L, 1, REPLICA);
   sl_replica *r = box->replica;
+  luaL_argcheck (L, !box->busy, 1, "this replica is running");
   box->replica = NULL;
   sl_replica_free (r);
   return 0;
 }
 
-static const replica_box *check_replica (lua_State *L) {
-  const replica_box *box = luaL_checkudata (L, 1, REPLICA);
+static replica_box *check_replica (lua_State *L) {
+  replica_box *box = luaL_checkudata (L, 1, REPLICA);
   luaL_argcheck (L, box->replica, 1, "this replica has been closed");
+  luaL_argcheck (L, !box->busy, 1, "this replica is running");
   return box;
 }
 
@@ -190,14 +193,18 @@ static uint32_t word_option (lua_State *L, const char *what, const char *key) {
 static int replica_forward (lua_State *L) {
   static const char *const keys[] = { "seed", "step", "first_sample", NULL };
   static const char what[] = "replica:forward";
-  const replica_box *box = check_replica (L);
+  replica_box *box = check_replica (L);
   sl_draw draw;
+  int status;
   lua_settop (L, 2);
   sl_lua_known (L, 2, what, keys);
   draw.seed = (uint64_t)sl_lua_integer (L, 2, what, "seed", 0);
   draw.step = word_option (L, what, "step");
   draw.first_sample = word_option (L, what, "first_sample");
-  sl_replica_forward (box->replica, &draw, NULL);
+  box->busy = 1;
+  status = sl_replica_forward (box->replica, &draw, NULL);
+  box->busy = 0;
+  if (status < 0) return sl_lua_raise (L, sl_replica_error (box->replica));
   lua_settop (L, 1);
   return 1;
 }

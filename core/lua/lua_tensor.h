@@ -26,6 +26,13 @@ void sl_lua_not_recorded (lua_State *L, const sl_tensor *t, const char *what);
 /* Push a new tensor with the numbers of a nested list, or with one number. */
 sl_tensor *sl_lua_tensor_of (lua_State *L, int arg, sl_dtype dtype);
 
+/* Push a tensor that the Lua function at stack index 'function' has filled:
+** function (buffer, step, first_sample), with a zero-filled buffer of this
+** shape and precision, at once and at each replay of the program that is being
+** recorded, which becomes serial. Raises what the function raises. */
+int sl_lua_fill (lua_State *L, int function, sl_dtype dtype, int ndim,
+                 const ptrdiff_t *dim);
+
 /* The metatable on top of the stack has a table "methods"; add these. */
 void sl_lua_tensor_methods (lua_State *L, const luaL_Reg *methods);
 

@@ -260,59 +260,29 @@ static void set_number (lua_State *L, const char *key, double x) {
   lua_setfield (L, -2, key);
 }
 
-/* A call of the trainer, as a light userdata for lua_pcall. */
-typedef struct job {
-  sl_trainer *trainer;
-  long until;     /* run */
-  double seconds; /* run */
-  sl_progress progress;
-  long samples; /* evaluate; 0: run */
-  double loss, linf;
-  sl_error error;
-  int status;
-} job;
-
-static int do_job (lua_State *L) {
-  job *j = lua_touserdata (L, 1);
-  if (j->samples == 0)
-    sl_trainer_run (j->trainer, j->until, j->seconds, &j->progress);
-  else
-    j->status = sl_trainer_evaluate (j->trainer, j->samples, &j->loss, &j->linf,
-                                     &j->error);
-  return 0;
-}
-
-/* A program that calls the script may raise, or try to use this trainer. */
-static void guarded (lua_State *L, box *b, job *j) {
-  int status;
-  j->trainer = b->trainer;
-  lua_pushcfunction (L, do_job);
-  lua_pushlightuserdata (L, j);
-  b->busy = 1;
-  status = lua_pcall (L, 1, 0, 0);
-  b->busy = 0;
-  if (status != LUA_OK) lua_error (L);
-}
-
 /* trainer:run (until_step, seconds) -> { step, loss, linf, lr, gradient_norm,
 ** seconds, stopped }; linf is nil without one, stopped nil while nothing ends
 ** the training */
 static int run (lua_State *L) {
   box *b = check_box (L);
-  job j = { .until = (long)luaL_checkinteger (L, 2),
-            .seconds = luaL_optnumber (L, 3, 0) };
-  const sl_progress *p = &j.progress;
-  guarded (L, b, &j);
+  const long until = (long)luaL_checkinteger (L, 2);
+  const double seconds = luaL_optnumber (L, 3, 0);
+  sl_progress p;
+  b->busy = 1;
+  sl_trainer_run (b->trainer, until, seconds, &p);
+  b->busy = 0;
+  if (p.stopped == SL_STOP_FAILED)
+    return sl_lua_raise (L, sl_trainer_error (b->trainer));
   lua_createtable (L, 0, 7);
-  lua_pushinteger (L, p->step);
+  lua_pushinteger (L, p.step);
   lua_setfield (L, -2, "step");
-  set_number (L, "loss", p->loss);
-  if (b->has_linf) set_number (L, "linf", p->linf);
-  set_number (L, "lr", p->lr);
-  set_number (L, "gradient_norm", p->gradient_norm);
-  set_number (L, "seconds", p->seconds);
-  if (p->stopped != SL_RUNNING) {
-    lua_pushstring (L, sl_stopped_name (p->stopped));
+  set_number (L, "loss", p.loss);
+  if (b->has_linf) set_number (L, "linf", p.linf);
+  set_number (L, "lr", p.lr);
+  set_number (L, "gradient_norm", p.gradient_norm);
+  set_number (L, "seconds", p.seconds);
+  if (p.stopped != SL_RUNNING) {
+    lua_pushstring (L, sl_stopped_name (p.stopped));
     lua_setfield (L, -2, "stopped");
   }
   return 1;
@@ -321,13 +291,17 @@ static int run (lua_State *L) {
 /* trainer:evaluate (samples) -> mean loss, largest error (nil without one) */
 static int evaluate (lua_State *L) {
   box *b = check_box (L);
-  job j = { .samples = (long)luaL_checkinteger (L, 2) };
-  luaL_argcheck (L, j.samples > 0, 2, "samples must be 1 or more");
-  guarded (L, b, &j);
-  if (j.status < 0) return sl_lua_raise (L, &j.error);
-  lua_pushnumber (L, j.loss);
+  const long samples = (long)luaL_checkinteger (L, 2);
+  double loss, linf;
+  sl_error e;
+  int status;
+  b->busy = 1;
+  status = sl_trainer_evaluate (b->trainer, samples, &loss, &linf, &e);
+  b->busy = 0;
+  if (status < 0) return sl_lua_raise (L, &e);
+  lua_pushnumber (L, loss);
   if (!b->has_linf) return 1;
-  lua_pushnumber (L, j.linf);
+  lua_pushnumber (L, linf);
   return 2;
 }
 

@@ -12,6 +12,8 @@ typedef struct sl_session {
   lua_State *L;
   sl_context context;
   size_t unaccounted; /* bytes of tensors that the collector was not told of */
+  lua_State *failed;  /* NULL, or the thread of a function that raised an error
+                      ** while C code ran it; the error is on top of its stack */
   int traceback;      /* 1: errors end with a Lua traceback */
   int quiet;          /* 1: errors and failed claims only */
   char scripts[SL_PATH]; /* holds sinklab/ and experiments/ */

@@ -27,7 +27,7 @@ end
 -- @param name      for records and messages
 -- @param sample    function (t, B, options) -> { x =, y =, ... }: t draws (t:uniform,
 --                  t:normal, t:randint, t:bernoulli, t:categorical, t:arange,
---                  t:one_hot, t:full), B is the number of sequences; x is (B, seq_len,
+--                  t:one_hot, t:full; t:fill for what these cannot say, see below), B is the number of sequences; x is (B, seq_len,
 --                  d_model) numbers or (B, seq_len) token ids, y the target; `trigger`
 --                  (B), positions from 0, and `length` (B) are known to measurements;
 --                  `options` is the table given to task:batch, empty in training
@@ -38,6 +38,14 @@ end
 -- @param loss      "mse" (default; "cross_entropy" with vocab) or a function
 --                  (prediction, batch) -> loss, largest error or nil, weight or nil
 -- @param options   names that task:batch may pass on to the sampler
+--
+-- t:fill(shape, function (buffer, step, first_sample) ... end) gives a tensor that the
+-- function fills with buffer:set(i, ..., x), buffer:copy(tensor) and so on; what it leaves
+-- is 0. It is called for every shard of every step and keeps training on one thread, so
+-- it is slower than operations. `step` counts from 1 in training and is 0 elsewhere,
+-- `first_sample` says which sequence of the batch, from 0, comes first in the buffer.
+-- The same arguments should give the same numbers. An error in it ends the training,
+-- and the model keeps the parameters that it had before that step.
 local function new(given)
   local o = check.options("lab.task", given, {
     name = { "string", required = true },

@@ -63,7 +63,7 @@ end
 -- @param seed       of the data, default 0
 -- @param eval       fresh sequences for the final loss and error, default 1024; 0: none
 -- @param log_every  steps between entries of the log, default 100
--- @param on_log     function (entry) called at each entry, also before the first step
+-- @param on_log     function (entry) called at each entry
 -- @param label      for the progress line, default the mechanism
 -- @param quiet      no progress; default: what --quiet says
 -- @param shard, groups  how a batch is cut: sequences a replay, and groups of shards
