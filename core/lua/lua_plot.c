@@ -191,7 +191,7 @@ static int add_heat (lua_State *L, sl_figure *f, int index, const char *what,
                      sl_error *e) {
   static const char *const keys[] = {
     "kind", "title", "side", "xlabel", "ylabel",     "quantity", "palette",
-    "data", "vmin",  "vmax", "log",    "mask_upper", NULL
+    "data", "vmin",  "vmax", "log",    "mask_upper", "lead",     NULL
   };
   sl_heat h = { 0 };
   sl_lua_known (L, index, what, keys);
@@ -201,6 +201,7 @@ static int add_heat (lua_State *L, sl_figure *f, int index, const char *what,
   h.ylabel = sl_lua_string (L, index, what, "ylabel", NULL);
   h.quantity = sl_lua_string (L, index, what, "quantity", NULL);
   h.palette = sl_lua_string (L, index, what, "palette", NULL);
+  h.lead = sl_lua_string (L, index, what, "lead", NULL);
   h.log = sl_lua_boolean (L, index, what, "log", 0);
   h.mask_upper = sl_lua_boolean (L, index, what, "mask_upper", 0);
   take_range (L, index, what, "vmin", "vmax", &h.min, &h.max);

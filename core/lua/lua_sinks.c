@@ -1,6 +1,7 @@
 /* lua_sinks.c - attention sinks, measured. */
 #include "lua/lua_common.h"
 #include "sinks/sinks.h"
+#include <math.h>
 #include <stddef.h>
 
 #define FOUND "sinklab.found"
@@ -90,6 +91,17 @@ static int get_count (lua_State *L, int index, const char *key) {
   return (int)n;
 }
 
+static int get_extra (lua_State *L, int index, const char *key) {
+  const lua_Integer n = sl_lua_integer (L, index, what, key, 0);
+  sl_error e;
+  if (n < 0 || n > 1 << 16) {
+    sl_fail (&e, "%s.%s: got %lld, allowed is 0 to 2^16", what, key,
+             (long long)n);
+    sl_lua_raise (L, &e);
+  }
+  return (int)n;
+}
+
 /* The heads as a list of tables. */
 static void push_heads (lua_State *L, const sl_sinks *s) {
   static const struct {
@@ -97,11 +109,19 @@ static void push_heads (lua_State *L, const sl_sinks *s) {
     size_t offset;
   } numbers[] = {
 #define NUMBER(name) { #name, offsetof (sl_head_sinks, name) }
-    NUMBER (first_mean), NUMBER (first_min), NUMBER (first_std),
-    NUMBER (first_all),  NUMBER (row_mass),  NUMBER (trigger_first),
-    NUMBER (proxy),      NUMBER (entropy),   NUMBER (contribution),
-    NUMBER (value_norm), NUMBER (rate),
+    NUMBER (first_mean),    NUMBER (first_min),  NUMBER (first_std),
+    NUMBER (first_all),     NUMBER (row_mass),   NUMBER (abs_mass),
+    NUMBER (trigger_first), NUMBER (proxy),      NUMBER (entropy),
+    NUMBER (contribution),  NUMBER (value_norm), NUMBER (rate),
 #undef NUMBER
+  };
+  /* absent where there is no such thing */
+  static const struct {
+    const char *name;
+    size_t offset;
+  } some[] = {
+    { "virtual_mass", offsetof (sl_head_sinks, virtual_mass) },
+    { "null_mass", offsetof (sl_head_sinks, null_mass) },
   };
   const struct {
     const char *name;
@@ -124,6 +144,12 @@ static void push_heads (lua_State *L, const sl_sinks *s) {
       lua_pushnumber (L, *(const double *)(head + numbers[k].offset));
       lua_setfield (L, -2, numbers[k].name);
     }
+    for (size_t k = 0; k < sizeof some / sizeof *some; k++) {
+      const double x = *(const double *)(head + some[k].offset);
+      if (isnan (x)) continue;
+      lua_pushnumber (L, x);
+      lua_setfield (L, -2, some[k].name);
+    }
     for (size_t k = 0; k < sizeof counts / sizeof *counts; k++) {
       lua_pushinteger (L, *(const long *)(head + counts[k].offset));
       lua_setfield (L, -2, counts[k].name);
@@ -132,10 +158,10 @@ static void push_heads (lua_State *L, const sl_sinks *s) {
   }
 }
 
-/* (layers, heads, query, key) */
+/* (layers, heads, query, columns) */
 static void push_map (lua_State *L, const sl_sinks *s, const double *map,
-                      sl_dtype dtype) {
-  const ptrdiff_t dim[4] = { s->layers, s->heads, s->tokens, s->tokens };
+                      int columns, sl_dtype dtype) {
+  const ptrdiff_t dim[4] = { s->layers, s->heads, s->tokens, columns };
   sl_error e;
   sl_tensor *t = sl_tensor_new (dtype, 4, dim, &e);
   if (t == NULL) sl_lua_raise (L, &e);
@@ -147,13 +173,18 @@ static void push_map (lua_State *L, const sl_sinks *s, const double *map,
 /* measure_sinks { program =, inputs = { }, batch = { }, layers =, heads =,
 ** tokens =, trigger = tensor or nil (from 0, negative: none), length = tensor
 ** or nil, output = { W_O, ... } or nil, maps = false, threshold = 0.3, dtype =
-** of the maps, "f64" } -> { samples, threshold, heads = { { layer =, head =,
-** first_mean =, ... }, ... }, and with maps: mean, std = tensors (layers,
-** heads, query, key) } */
+** of the maps, "f64", prefix = 0 (keys before the tokens in every attention),
+** registers = 0 (tokens before those of the batch), null_mass = false (what
+** weights leave is mass on nothing) }
+** -> { samples, threshold, heads = { { layer =, head =, first_mean =, ... },
+**      ... }; with maps: mean, std = tensors (layers, heads, query, key),
+**      outside = mean mass on nothing, then on every key before the tokens:
+**      (layers, heads, query, 1 + prefix + registers) } */
 static int measure_sinks (lua_State *L) {
   static const char *const keys[] = {
-    "program", "inputs", "batch", "layers",    "heads", "tokens", "trigger",
-    "length",  "output", "maps",  "threshold", "dtype", NULL
+    "program", "inputs",    "batch",     "layers", "heads",     "tokens",
+    "trigger", "length",    "output",    "maps",   "threshold", "dtype",
+    "prefix",  "registers", "null_mass", NULL
   };
   sl_sinks_spec spec = { 0 };
   sl_sinks **found;
@@ -189,6 +220,9 @@ static int measure_sinks (lua_State *L) {
     sl_fail (&e, "%s.output: %d matrices for %d layers", what, n, spec.layers);
     return sl_lua_raise (L, &e);
   }
+  spec.prefix = get_extra (L, 1, "prefix");
+  spec.registers = get_extra (L, 1, "registers");
+  spec.null_mass = sl_lua_boolean (L, 1, what, "null_mass", 0);
   spec.maps = sl_lua_boolean (L, 1, what, "maps", 0);
   spec.threshold = sl_lua_number (L, 1, what, "threshold", 0.3);
   if (sl_dtype_parse (sl_lua_string (L, 1, what, "dtype", "f64"), &dtype, &e) <
@@ -209,10 +243,12 @@ static int measure_sinks (lua_State *L) {
   push_heads (L, *found);
   lua_setfield (L, -2, "heads");
   if (spec.maps) {
-    push_map (L, *found, (*found)->mean, dtype);
+    push_map (L, *found, (*found)->mean, (*found)->tokens, dtype);
     lua_setfield (L, -2, "mean");
-    push_map (L, *found, (*found)->std, dtype);
+    push_map (L, *found, (*found)->std, (*found)->tokens, dtype);
     lua_setfield (L, -2, "std");
+    push_map (L, *found, (*found)->outside, (*found)->extra, dtype);
+    lua_setfield (L, -2, "outside");
   }
   return 1;
 }

@@ -41,6 +41,9 @@ typedef struct sl_heat {
                    ** also taken if 'log'. NaN: that end from the data */
   int log;        /* logarithmic colours: min > 0; values <= 0 count as below */
   int mask_upper; /* do not show keys after the query (column > row) */
+  /* The first column is no key position and has this name, of at most 15 bytes;
+  ** positions then begin at the second. NULL: all columns are positions. */
+  const char *lead;
 } sl_heat;
 
 /* One line of a line plot, points in drawing order; NaN interrupts it. */

@@ -2,6 +2,8 @@
 #include "base/memory.h"
 #include "plot/panel.h"
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 static size_t divide_up (size_t a, size_t b) {
   return (a + b - 1) / b;
@@ -11,7 +13,7 @@ static size_t divide_up (size_t a, size_t b) {
 static int is_masked (const sl_heat_data *h, size_t r, size_t c, size_t row,
                       size_t col) {
   size_t last = (row + 1) * r < h->rows ? (row + 1) * r : h->rows;
-  return h->mask_upper && col * c > last - 1;
+  return h->mask_upper && col * c > last - 1 + (h->lead != NULL);
 }
 
 /* Largest of each block of the visible cells; their range; whether any is
@@ -23,7 +25,8 @@ static void pool (sl_heat_data *h, const double *data) {
   for (size_t r = 0; r < h->rows; r++) {
     const double *in = data + r * h->cols;
     double *out = h->value + r / br * h->n_cols;
-    size_t visible = h->mask_upper && r + 1 < h->cols ? r + 1 : h->cols;
+    size_t seen = r + 1 + (h->lead != NULL);
+    size_t visible = h->mask_upper && seen < h->cols ? seen : h->cols;
     for (size_t c = 0, end; c < visible; c = end, out++) {
       double most = -INFINITY;
       int any = 0;
@@ -72,6 +75,16 @@ int sl_heat_fill (sl_panel *p, const sl_heat *heat, size_t limit, sl_error *e) {
   h->quantity =
       sl_text_copy (heat->quantity, "attention weight", "the quantity", e);
   if (!h->quantity) return -1;
+  if (heat->lead) {
+    if (heat->cols < 2 || heat->cols > limit || !*heat->lead ||
+        strlen (heat->lead) > 15)
+      return sl_fail (e,
+                      "a first column called '%.20s' before %zu others: the "
+                      "name may have 1 to 15 bytes, the others be 1 to %zu",
+                      heat->lead, heat->cols - 1, limit - 1);
+    h->lead = sl_text_copy (heat->lead, "", "the name of the first column", e);
+    if (!h->lead) return -1;
+  }
   h->rows = heat->rows, h->cols = heat->cols;
   h->block_rows = divide_up (h->rows, limit);
   h->block_cols = divide_up (h->cols, limit);
@@ -97,6 +110,7 @@ int sl_heat_fill (sl_panel *p, const sl_heat *heat, size_t limit, sl_error *e) {
 static void drop (sl_panel *p) {
   sl_free (p->heat.value);
   sl_free (p->heat.quantity);
+  sl_free (p->heat.lead);
 }
 
 double sl_heat_at (const sl_heat_data *h, size_t coarse_rows,
@@ -133,8 +147,28 @@ static void size (const sl_panel *p, double side, double *w, double *h) {
   if (*h < least) *h *= ceil (least / *h);
 }
 
+/* The name of the lead is wide: position 1 makes room for it unless every position
+** has a tick. */
+void sl_heat_key_ticks (const sl_heat_data *h, int most, sl_ticks *t) {
+  const size_t keys = h->cols - (h->lead != NULL);
+  if (most > SL_MAX_TICKS - 1) most = SL_MAX_TICKS - 1;
+  sl_ticks_positions (keys, most, t);
+  if (!h->lead) return;
+  if ((size_t)t->n == keys) { /* every position has a tick */
+    memmove (t->label[1], t->label[0], (size_t)t->n * sizeof t->label[0]);
+    memmove (t->at + 1, t->at, (size_t)t->n * sizeof t->at[0]);
+    t->n++;
+  }
+  for (int i = 1; i < t->n; i++) t->at[i] += 1;
+  t->at[0] = 1;
+  snprintf (t->label[0], sizeof t->label[0], "%s", h->lead);
+}
+
 static void ticks (const sl_panel *p, sl_axis axis, int most, sl_ticks *t) {
-  sl_ticks_positions (axis == SL_X ? p->heat.cols : p->heat.rows, most, t);
+  if (axis == SL_X)
+    sl_heat_key_ticks (&p->heat, most, t);
+  else
+    sl_ticks_positions (p->heat.rows, most, t);
 }
 
 /* Position k is at the middle of its cell. */

@@ -26,6 +26,7 @@ typedef struct sl_heat_data {
   const sl_palette *palette;
   int mask_upper, any_nan, any_below, any_above;
   char *quantity;
+  char *lead; /* name of the first column, or NULL */
 } sl_heat_data;
 
 typedef struct sl_series_data {
@@ -106,6 +107,8 @@ void sl_heat_show (sl_heat_data *h, sl_range range);
 double sl_heat_at (const sl_heat_data *h, size_t coarse_rows,
                    size_t coarse_cols, size_t row, size_t col, int *masked);
 sl_rgb sl_heat_colour (const sl_heat_data *h, double value, int masked);
+/* Ticks of columns: the lead, then key positions. */
+void sl_heat_key_ticks (const sl_heat_data *h, int most, sl_ticks *t);
 /* Paths needed to draw the map as cells. */
 size_t sl_heat_runs (const sl_heat_data *h);
 

@@ -156,7 +156,7 @@ static void put_key_ticks (const view *v, int margin, sl_bytes *out) {
   sl_ticks t;
   size_t block = v->h->block_cols * v->coarse_cols;
   int used = 0, most = (int)v->cols * v->cell / 4;
-  sl_ticks_positions (v->h->cols, most > 2 ? most : 2, &t);
+  sl_heat_key_ticks (v->h, most > 2 ? most : 2, &t);
   spaces (out, margin);
   for (int i = 0; i < t.n; i++) {
     int at = (int)(((size_t)t.at[i] - 1) / block) * v->cell;

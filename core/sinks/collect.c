@@ -19,7 +19,7 @@ typedef struct part {
   sl_tally *open;  /* [shard][layer][head] */
   sl_tally *total; /* [layer][head] */
   sl_maps maps;
-  double *row; /* [tokens]: weights of the row at hand, in double */
+  double *row; /* [columns]: the row at hand, in double */
 } part;
 
 struct sl_collector {
@@ -65,16 +65,21 @@ static double element (const void *x, sl_dtype dtype, ptrdiff_t i) {
   return dtype == SL_F32 ? ((const float *)x)[i] : ((const double *)x)[i];
 }
 
+int sl_collect_columns (const sl_collect_spec *s) {
+  return 1 + s->prefix + s->registers + s->tokens;
+}
+
 /* || W_O^h v_1 ||_2 */
 static double value_norm (const sl_collector *c, const sl_rows *r) {
   const int l = r->layer;
+  const ptrdiff_t first = c->spec.registers * r->value_stride;
   const size_t width = (size_t)(c->d_value[l] * c->spec.heads);
   const double *w = c->output[l] + (size_t)(r->head * c->d_value[l]);
   double squares = 0;
   for (int i = 0; i < c->d_model[l]; i++, w += width) {
     double y = 0;
     for (int j = 0; j < r->d_value; j++)
-      y += w[j] * element (r->value, r->dtype, j * r->value_step);
+      y += w[j] * element (r->value, r->dtype, first + j * r->value_step);
     squares += y * y;
   }
   return sqrt (squares);
@@ -95,11 +100,15 @@ static void watch (void *context, const sl_rows *r) {
   const sl_collect_spec *s = &c->spec;
   const long sample = r->sample - p->first;
   sl_tally *tally;
-  int length = r->length;
+  const int columns = r->prefix + r->t;
+  int length = r->length - s->registers;
   if (misfits (p, r->layer >= s->layers, "attention layers", r->layer + 1,
                s->layers) ||
       misfits (p, r->head >= s->heads, "heads", r->head + 1, s->heads) ||
-      misfits (p, r->t != s->tokens, "tokens", r->t, s->tokens) ||
+      misfits (p, r->t - s->registers != s->tokens, "tokens",
+               r->t - s->registers, s->tokens) ||
+      misfits (p, r->prefix != s->prefix, "keys before the tokens", r->prefix,
+               s->prefix) ||
       misfits (p, sample < 0 || sample >= p->n, "samples", r->sample + 1,
                p->first + p->n) ||
       misfits (p, s->output && r->d_value != c->d_value[r->layer],
@@ -111,21 +120,26 @@ static void watch (void *context, const sl_rows *r) {
   if (s->length && s->length[r->sample] < length)
     length = (int)s->length[r->sample];
   if (tally->blocks++ == 0) {
-    tally->norm = s->output && length > 0 ? value_norm (c, r) : NAN;
+    tally->norm = s->output && r->value && length > 0 ? value_norm (c, r) : NAN;
     tally->samples = length > 0;
   }
   for (int i = 0; i < r->rows; i++) {
-    const int query = r->row + i;
+    const int query = r->row + i - s->registers;
     const char *w =
         (const char *)r->weights +
         (ptrdiff_t)i * r->stride * (ptrdiff_t)sl_dtype_size (r->dtype);
-    if (query >= length || r->lo[i] >= r->hi[i]) continue;
-    for (int j = 0; j < r->t; j++) p->row[j] = element (w, r->dtype, j);
+    double sum = 0;
+    if (query < 0 || query >= length || r->lo[i] >= r->hi[i]) continue;
+    for (int j = 0; j < columns; j++) {
+      p->row[1 + j] = element (w, r->dtype, j);
+      sum += p->row[1 + j];
+    }
+    p->row[0] = 1 - sum;
     sl_tally_row (tally,
                   s->trigger && s->trigger[r->sample] == query ? SL_ROW_TRIGGER
                   : query == 0                                 ? SL_ROW_FIRST
                                                                : SL_ROW_PLAIN,
-                  p->row, r->lo[i], r->hi[i]);
+                  p->row + 1, s->prefix + s->registers, r->lo[i], r->hi[i]);
     if (s->maps)
       sl_maps_row (&p->maps, r->layer * s->heads + r->head, query, p->row);
   }
@@ -141,9 +155,10 @@ static int make_part (sl_collector *c, part *p, sl_error *e) {
     return fail_memory (e);
   p->open = sl_alloc (open, sizeof *p->open);
   p->total = sl_alloc (c->per_sample, sizeof *p->total);
-  p->row = sl_alloc ((size_t)s->tokens, sizeof *p->row);
+  p->row = sl_alloc ((size_t)sl_collect_columns (s), sizeof *p->row);
   if (!p->open || !p->total || !p->row) return fail_memory (e);
-  if (s->maps && sl_maps_init (&p->maps, c->per_sample, s->tokens) < 0)
+  if (s->maps && sl_maps_init (&p->maps, c->per_sample, s->tokens,
+                               sl_collect_columns (s)) < 0)
     return fail_memory (e);
   for (size_t i = 0; i < c->per_sample; i++) sl_tally_reset (&p->total[i]);
   return 0;
@@ -226,6 +241,33 @@ static int check_seen (const sl_collector *c, const sl_tally *total,
   return 0;
 }
 
+/* The maps become those of the result: columns of tokens move together in place, the
+** means of the others move out. */
+static int take_maps (sl_maps *m, sl_sinks *s) {
+  const size_t t = (size_t)m->tokens, columns = (size_t)m->columns;
+  const size_t rows = m->heads * t, extra = columns - t;
+  s->extra = (int)extra;
+  s->outside = sl_alloc (rows * extra, sizeof *s->outside);
+  if (!s->outside) return -1;
+  for (size_t r = 0; r < rows; r++) {
+    memcpy (s->outside + r * extra, m->mean + r * columns,
+            extra * sizeof *m->mean);
+    memmove (m->mean + r * t, m->mean + r * columns + extra,
+             t * sizeof *m->mean);
+    memmove (m->m2 + r * t, m->m2 + r * columns + extra, t * sizeof *m->m2);
+  }
+  s->mean = m->mean;
+  s->std = m->m2;
+  m->mean = m->m2 = NULL;
+  return 0;
+}
+
+/* Measures that this spec does not have are NaN. */
+static void leave_out (const sl_collect_spec *s, sl_head_sinks *h) {
+  if (!s->null_mass) h->null_mass = NAN;
+  if (s->prefix + s->registers == 0) h->virtual_mass = NAN;
+}
+
 sl_sinks *sl_collect_finish (sl_collector *c, sl_error *e) {
   const sl_collect_spec *s = &c->spec;
   sl_tally *total = c->part[0].total;
@@ -254,13 +296,13 @@ sl_sinks *sl_collect_finish (sl_collector *c, sl_error *e) {
                        .threshold = s->threshold };
   sinks->head = sl_alloc (c->per_sample, sizeof *sinks->head);
   if (sinks->head == NULL) goto no_memory;
-  for (size_t h = 0; h < c->per_sample; h++)
+  for (size_t h = 0; h < c->per_sample; h++) {
     sl_tally_result (&total[h], s->samples * s->tokens, &sinks->head[h]);
+    leave_out (s, &sinks->head[h]);
+  }
   if (s->maps) {
     sl_maps_result (&c->part[0].maps, s->samples);
-    sinks->mean = c->part[0].maps.mean;
-    sinks->std = c->part[0].maps.m2;
-    c->part[0].maps.mean = c->part[0].maps.m2 = NULL;
+    if (take_maps (&c->part[0].maps, sinks) < 0) goto no_memory;
   }
   return sinks;
 no_memory:
@@ -274,5 +316,6 @@ void sl_sinks_free (sl_sinks *s) {
   sl_free (s->head);
   sl_free (s->mean);
   sl_free (s->std);
+  sl_free (s->outside);
   sl_free (s);
 }

@@ -17,9 +17,13 @@ typedef struct sl_collect_spec {
   const double *trigger; /* as in sl_sinks_spec */
   const double *length;
   const sl_tensor *const *output;
+  int prefix, registers, null_mass; /* as in sl_sinks_spec */
   int maps;
   double threshold;
 } sl_collect_spec;
+
+/* Columns of a row at hand: mass on nothing, keys that are no tokens, tokens. */
+int sl_collect_columns (const sl_collect_spec *spec);
 
 typedef struct sl_collector sl_collector;
 sl_collector *sl_collect_new (const sl_collect_spec *spec, sl_error *e);

@@ -4,19 +4,19 @@
 #include <math.h>
 #include <stdint.h>
 
-size_t sl_maps_bytes (size_t heads, int tokens) {
-  const size_t t = (size_t)tokens;
+size_t sl_maps_bytes (size_t heads, int tokens, int columns) {
   size_t rows, count, bytes;
-  if (sl_size_mul (heads, t, &rows) < 0 || sl_size_mul (rows, t, &count) < 0 ||
+  if (sl_size_mul (heads, (size_t)tokens, &rows) < 0 ||
+      sl_size_mul (rows, (size_t)columns, &count) < 0 ||
       sl_size_mul (count, 2 * sizeof (double), &bytes) < 0)
     return SIZE_MAX;
   return bytes;
 }
 
-int sl_maps_init (sl_maps *m, size_t heads, int tokens) {
-  const size_t t = (size_t)tokens, rows = heads * t;
-  *m = (sl_maps){ .heads = heads, .tokens = tokens };
-  if (sl_maps_bytes (heads, tokens) == SIZE_MAX) return -1;
+int sl_maps_init (sl_maps *m, size_t heads, int tokens, int columns) {
+  const size_t t = (size_t)columns, rows = heads * (size_t)tokens;
+  *m = (sl_maps){ .heads = heads, .tokens = tokens, .columns = columns };
+  if (sl_maps_bytes (heads, tokens, columns) == SIZE_MAX) return -1;
   m->mean = sl_alloc (rows * t, sizeof *m->mean);
   m->m2 = sl_alloc (rows * t, sizeof *m->m2);
   m->count = sl_alloc (rows, sizeof *m->count);
@@ -30,8 +30,8 @@ void sl_maps_free (sl_maps *m) {
 }
 
 void sl_maps_row (sl_maps *m, int head, int query, const double *w) {
-  const size_t t = (size_t)m->tokens;
-  const size_t row = (size_t)head * t + (size_t)query;
+  const size_t t = (size_t)m->columns;
+  const size_t row = (size_t)head * (size_t)m->tokens + (size_t)query;
   const double share = 1.0 / (double)++m->count[row];
   double *restrict mean = m->mean + row * t;
   double *restrict m2 = m->m2 + row * t;
@@ -56,8 +56,8 @@ static void merge_row (size_t t, long n, double *mean, double *m2, long nb,
 }
 
 void sl_maps_merge (sl_maps *into, const sl_maps *m) {
-  const size_t t = (size_t)m->tokens;
-  for (size_t r = 0; r < m->heads * t; r++) {
+  const size_t t = (size_t)m->columns;
+  for (size_t r = 0; r < m->heads * (size_t)m->tokens; r++) {
     merge_row (t, into->count[r], into->mean + r * t, into->m2 + r * t,
                m->count[r], m->mean + r * t, m->m2 + r * t);
     into->count[r] += m->count[r];
@@ -65,8 +65,8 @@ void sl_maps_merge (sl_maps *into, const sl_maps *m) {
 }
 
 void sl_maps_result (sl_maps *m, long samples) {
-  const size_t t = (size_t)m->tokens;
-  for (size_t r = 0; r < m->heads * t; r++) {
+  const size_t t = (size_t)m->columns;
+  for (size_t r = 0; r < m->heads * (size_t)m->tokens; r++) {
     double *m2 = m->m2 + r * t;
     merge_row (t, m->count[r], m->mean + r * t, m2, samples - m->count[r], NULL,
                NULL);

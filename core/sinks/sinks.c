@@ -59,6 +59,13 @@ static int check_inputs (const sl_sinks_spec *s, long *samples, long *shard,
 }
 
 static int check_labels (const sl_sinks_spec *s, long samples, sl_error *e) {
+  if (s->prefix < 0 || s->registers < 0 || s->prefix > 1 << 16 ||
+      s->registers > 1 << 16)
+    return sl_fail (
+        e,
+        "sinks: %d keys before the tokens and %d registers, allowed "
+        "is 0 to %d of each",
+        s->prefix, s->registers, 1 << 16);
   if (s->layers < 1 || s->heads < 1 || s->tokens < 1)
     return sl_fail (e,
                     "sinks: %d layers, %d heads, %d tokens, allowed is 1 or "
@@ -142,10 +149,14 @@ static int make_collector (job *j, long samples, sl_error *e) {
                            .trigger = s->trigger,
                            .length = s->length,
                            .output = s->output,
+                           .prefix = s->prefix,
+                           .registers = s->registers,
+                           .null_mass = s->null_mass,
                            .maps = s->maps,
                            .threshold = s->threshold };
   const size_t bytes =
-      s->maps ? sl_maps_bytes ((size_t)s->layers * (size_t)s->heads, s->tokens)
+      s->maps ? sl_maps_bytes ((size_t)s->layers * (size_t)s->heads, s->tokens,
+                               sl_collect_columns (&spec))
               : 0;
   j->parts = j->shards < PARTS ? (int)j->shards : PARTS;
   while (j->parts > 1 && bytes > MAP_BYTES / (size_t)j->parts) j->parts--;

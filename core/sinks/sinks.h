@@ -18,6 +18,11 @@ typedef struct sl_sinks_spec {
   sl_tensor *const *inputs;
   const sl_tensor *const *batch;
   int layers, heads, tokens; /* attention nodes of the program, heads of each */
+  /* Keys before the first token, of the attention nodes (their prefix) and of the
+  ** sequences: the program has registers + tokens tokens, of which the first are no
+  ** tokens of the batch. Positions and lengths count without them. */
+  int prefix, registers;
+  int null_mass; /* 1: what a row's weights leave is mass on nothing */
   /* Per sample a position from 0, or negative: none; NULL: no sample has
   ** one. */
   const double *trigger;
@@ -36,7 +41,12 @@ typedef struct sl_head_sinks {
   double first_mean, first_min, first_std;
   double first_all;     /* the same mean over plain rows and first rows */
   double trigger_first; /* mean over trigger rows */
-  double row_mass;      /* sum of a row's weights */
+  double row_mass;      /* sum of a row's weights on tokens */
+  double abs_mass;      /* sum of their absolute values */
+  /* Sum of a row's weights on keys that are no tokens of the batch: key biases and
+  ** registers; NaN without such keys. */
+  double virtual_mass;
+  double null_mass; /* 1 - all of a row's weights; NaN unless spec.null_mass */
   /* Weight on position 1 over (sum of |weights| + 1e-8) (Gu et al. 2025). */
   double proxy;
   double entropy;      /* nats, of |weights| / sum; 0 for an all-zero row */
@@ -57,6 +67,11 @@ typedef struct sl_sinks {
   /* [layer][head][query][key], zero where nothing is seen; std with n - 1, NaN
   ** for one sample. NULL unless maps. */
   double *mean, *std;
+  /* [layer][head][query][extra]: the mean of what is not on tokens: first 1 - all
+  ** of the row's weights, then each of the extra - 1 keys that are no tokens. NULL
+  ** unless maps. */
+  int extra;
+  double *outside;
 } sl_sinks;
 
 /* Runs the program shard by shard on the context's pool, drawing with { 0, 0,

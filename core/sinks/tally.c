@@ -37,10 +37,10 @@ static double entropy (const double *w, int lo, int hi, double sum) {
   return h;
 }
 
-void sl_tally_row (sl_tally *t, sl_row_class class, const double *w, int lo,
-                   int hi) {
-  const double first = lo == 0 ? w[0] : 0;
-  double mass = 0, size = 0;
+void sl_tally_row (sl_tally *t, sl_row_class class, const double *w,
+                   int position, int lo, int hi) {
+  const double first = lo <= position && position < hi ? w[position] : 0;
+  double mass = 0, size = 0, outside = 0, all = 0;
   t->column += first;
   if (class == SL_ROW_FIRST) {
     t->firsts++;
@@ -53,15 +53,23 @@ void sl_tally_row (sl_tally *t, sl_row_class class, const double *w, int lo,
     return;
   }
   for (int j = lo; j < hi; j++) {
-    mass += w[j];
-    size += fabs (w[j]);
+    all += fabs (w[j]);
+    if (j < position)
+      outside += w[j];
+    else {
+      mass += w[j];
+      size += fabs (w[j]);
+    }
   }
   t->plain++;
   spread_add (&t->first, first);
   t->first_min = smaller (t->first_min, first);
   t->mass += mass;
-  t->proxy += first / (size + 1e-8);
-  t->entropy += entropy (w, lo, hi, size);
+  t->size += size;
+  t->outside += outside;
+  t->null += 1 - (mass + outside);
+  t->proxy += first / (all + 1e-8);
+  t->entropy += entropy (w, lo, hi, all);
   t->contribution += fabs (first) * t->norm;
 }
 
@@ -82,6 +90,9 @@ void sl_tally_merge (sl_tally *into, const sl_tally *t) {
   into->first_row += t->first_row;
   into->trigger_row += t->trigger_row;
   into->mass += t->mass;
+  into->size += t->size;
+  into->outside += t->outside;
+  into->null += t->null;
   into->proxy += t->proxy;
   into->entropy += t->entropy;
   into->contribution += t->contribution;
@@ -99,6 +110,9 @@ void sl_tally_result (const sl_tally *t, long rows, sl_head_sinks *out) {
     .first_all = (t->first.mean * plain + t->first_row) / all,
     .trigger_first = t->trigger_row / (double)t->triggers,
     .row_mass = t->mass / plain,
+    .abs_mass = t->size / plain,
+    .virtual_mass = t->outside / plain,
+    .null_mass = t->null / plain,
     .proxy = t->proxy / plain,
     .entropy = t->entropy / plain,
     .contribution = t->contribution / plain,

@@ -19,9 +19,10 @@ typedef struct sl_tally {
   sl_spread first;               /* weight on position 1, plain rows */
   double first_min;              /* infinite: no plain row yet */
   double first_row, trigger_row; /* its sums over first and trigger rows */
-  double mass, proxy, entropy, contribution; /* sums over plain rows */
-  double norms;                              /* sum of norm over samples */
-  long over;                                 /* samples above the threshold */
+  /* sums over plain rows */
+  double mass, size, outside, null, proxy, entropy, contribution;
+  double norms; /* sum of norm over samples */
+  long over;    /* samples above the threshold */
   /* of a sample that is open */
   double column; /* sum of the weights on position 1 over all rows */
   double norm;   /* || W_O v_1 ||_2 */
@@ -35,9 +36,10 @@ typedef enum sl_row_class {
 } sl_row_class;
 
 void sl_tally_reset (sl_tally *t);
-/* One row that sees keys lo..hi-1 of w. */
-void sl_tally_row (sl_tally *t, sl_row_class class, const double *w, int lo,
-                   int hi);
+/* One row that sees columns lo..hi-1 of w; column 'first' is position 1, those
+** before it are no positions. */
+void sl_tally_row (sl_tally *t, sl_row_class class, const double *w, int first,
+                   int lo, int hi);
 void sl_tally_close (sl_tally *t, double threshold);
 void sl_tally_merge (sl_tally *into, const sl_tally *t);
 void sl_tally_result (const sl_tally *t, long rows, sl_head_sinks *out);
@@ -46,14 +48,14 @@ void sl_tally_result (const sl_tally *t, long rows, sl_head_sinks *out);
 ** have counts as zeros. */
 typedef struct sl_maps {
   size_t heads; /* of all layers */
-  int tokens;
-  double *mean, *m2; /* [head][query][key] */
+  int tokens, columns;
+  double *mean, *m2; /* [head][query][column] */
   long *count;       /* [head][query]: samples that had the row */
 } sl_maps;
 
 /* Bytes of the means and spreads; SIZE_MAX when that overflows. */
-size_t sl_maps_bytes (size_t heads, int tokens);
-int sl_maps_init (sl_maps *m, size_t heads, int tokens);
+size_t sl_maps_bytes (size_t heads, int tokens, int columns);
+int sl_maps_init (sl_maps *m, size_t heads, int tokens, int columns);
 void sl_maps_free (sl_maps *m);
 void sl_maps_row (sl_maps *m, int head, int query, const double *w);
 void sl_maps_merge (sl_maps *into, const sl_maps *m);

@@ -17,7 +17,7 @@ local heat_rules = {
   xlabel = { "string" }, ylabel = { "string" }, quantity = { "string" },
   palette = { "string", choices = { "blues", "viridis", "rdbu" } },
   vmin = { "number string" }, vmax = { "number string" },
-  log = { "boolean" }, mask_upper = { "boolean" },
+  log = { "boolean" }, mask_upper = { "boolean" }, lead = { "string" },
 }
 
 -- Options of one line plot.
@@ -75,6 +75,8 @@ end
 -- @param log         logarithmic colours
 -- @param palette     "blues" (default), "viridis" or "rdbu"
 -- @param mask_upper  leave out keys after the query
+-- @param lead        name of the first column, if that is no key position: positions
+--                    then begin at the second
 -- @param xlabel,ylabel  default "key position" and "query position"
 -- @param dpi         of the PNG, default 200
 -- @return figure
@@ -90,15 +92,48 @@ end
 -- From here on the layer and the head are named once, at the edges of the grid.
 local MANY_HEADS = 5
 
+--- The weights of a measurement with a first column for what is not on tokens: mass on
+-- nothing and on virtual keys. Returns the tensor and the column's name.
+local function with_null(what, found)
+  local mean = found.mean
+  local shape = mean.shape
+  local sum
+  if found.null then sum = found.null:reshape { shape[1], shape[2], shape[3], 1 } end
+  if found.virtual then
+    local virtual = core.sum(found.virtual, 4, { keep = true })
+    sum = sum and sum + virtual or virtual
+  end
+  if not sum then
+    check.fail("%s: null = true, but the mechanism measured does not say that it leaves mass on nothing, and the model has no virtual keys",
+      what)
+  end
+  return core.concat({ sum, mean }, 4),
+      found.virtual and (found.null and "other" or "virtual") or "null"
+end
+
 --- A grid of heads: layers down, heads across, one colour bar.
--- @param weights   tensor (layers, heads, queries, keys)
+-- @param weights   tensor (layers, heads, queries, keys), or what lab.sinks measured:
+--                  its mean
+-- @param null      with a measurement: a first column of its own for the mass that is
+--                  not on tokens, "null" (on nothing), "virtual" (on a key bias or
+--                  registers) or "other" (both)
 -- @param title,caption,samples,quantity,vmin,vmax,log,palette,mask_upper,xlabel,
 --        ylabel,dpi  as for lab.plot.heat; the range is that of all heads together and
 --                    0 to 1 by default
 -- @return figure
 function plot.heads(weights, given)
   local what = "lab.plot.heads"
-  local o = check.options(what, given, merged(heat_rules, figure_rules))
+  local o = check.options(what, given, merged(heat_rules, figure_rules, {
+    null = { "boolean", default = false } }))
+  if type(weights) == "table" and core.is_tensor(weights.mean) then
+    if o.null then
+      weights, o.lead = with_null(what, weights)
+    else
+      weights = weights.mean
+    end
+  elseif o.null then
+    check.fail("%s: null = true needs what lab.sinks measured, not its tensor", what)
+  end
   if not core.is_tensor(weights) or #weights.shape ~= 4 then
     check.fail("%s: expected a tensor (layers, heads, queries, keys), got %s", what,
       core.is_tensor(weights)

@@ -208,4 +208,179 @@ check.test("models are saved and loaded by the names of plugins' parameters", fu
   end
 end)
 
+--- Every measure of one head against the weights themselves.
+local function check_measures(m, found, batch, columns)
+  local n, virtual = 7, columns - 7
+  local plain, mass, size, outside, first = 0, 0, 0, 0, 0
+  for s = 1, batch.x.shape[1] do
+    local w, trigger = m(s), batch.trigger:get(s) + 1
+    for i = 2, n do
+      if i ~= trigger then
+        plain = plain + 1
+        for j = 1, columns do
+          local x = w[i][j]
+          if j <= virtual then outside = outside + x else
+            mass, size = mass + x, size + math.abs(x)
+          end
+        end
+        first = first + w[i][virtual + 1]
+      end
+    end
+  end
+  local head = found.heads[1]
+  check.equal(head.plain_rows, plain)
+  check.close(head.first_mean, first / plain, 1e-14)
+  check.close(head.row_mass, mass / plain, 1e-14)
+  check.close(head.abs_mass, size / plain, 1e-14)
+  if virtual > 0 then check.close(head.virtual_mass, outside / plain, 1e-14) end
+  return mass / plain, outside / plain
+end
+
+check.test("mass on nothing, and a key bias as a column of its own", function()
+  local batch = task:batch { n = 4, dtype = "f64" }
+  local one = { layers = 1, heads = 1 }
+  -- softmax1 is softmax with one more score of 0, whose weight goes nowhere
+  for _, map in ipairs { "softmax1", "softmax" } do
+    local m = model(map == "softmax" and { map = map, kv_bias = "k" } or map, one)
+    if map == "softmax" then m:parameter "layer1.k_bias":fill(0) end
+    local found = lab.sinks(m, batch)
+    local q = core.linear(batch.x, m:parameter "layer1.w_q")
+    local k = core.linear(batch.x, m:parameter "layer1.w_k")
+    local function weights(s)
+      local w = {}
+      for i = 1, 7 do
+        local total, row = 1, { 1 }
+        for j = 1, 7 do
+          local sum = 0
+          for c = 1, 4 do sum = sum + q:get(s, i, c) * k:get(s, j, c) end
+          row[j + 1] = j <= i and math.exp(sum) or 0
+          total = total + row[j + 1]
+        end
+        for j = 1, 8 do row[j] = row[j] / total end
+        w[i] = map == "softmax" and row or table.move(row, 2, 8, 1, {})
+      end
+      return w
+    end
+    local mass, outside = check_measures(weights, found, batch, map == "softmax" and 8 or 7)
+    local head = found.heads[1]
+    if map == "softmax" then
+      check.equal({ head.null_mass, found.null }, {})
+      check.close(mass + outside, 1, 1e-14)
+      check.equal(found.virtual.shape, { 1, 1, 7, 1 })
+      local mean = 0
+      for s = 1, 4 do mean = mean + weights(s)[5][1] / 4 end
+      check.close(found.virtual:get(1, 1, 5, 1), mean, 1e-14)
+      check.contains(tostring(found), "virtual_mass")
+    else
+      check.equal({ head.virtual_mass, found.virtual }, {})
+      check.close(head.null_mass, 1 - mass, 1e-14)
+      check.close(found.null_mass.max, head.null_mass, 0)
+      check.equal(found.null.shape, { 1, 1, 7 })
+      local mean = 0
+      for s = 1, 4 do
+        local w = weights(s)[5]
+        for j = 1, 7 do mean = mean + w[j] / 4 end
+      end
+      check.close(found.null:get(1, 1, 5), 1 - mean, 1e-14)
+      check.contains(tostring(found), "null_mass")
+    end
+  end
+end)
+
+check.test("registers have no position in measurements", function()
+  local m = model({ map = "softmax", kv_bias = "kv" }, { registers = 2, layers = 1,
+    heads = 1 })
+  local batch = task:batch { n = 4, dtype = "f64" }
+  local found = lab.sinks(m, batch)
+  local first = m:parameter "registers":reshape { 1, 2, 6 }:broadcast { 4, 2, 6 }
+  local x = core.concat({ first, batch.x }, 2)
+  local q, k, v = core.linear(x, m:parameter "layer1.w_q"),
+      core.linear(x, m:parameter "layer1.w_k"), core.linear(x, m:parameter "layer1.w_v")
+  local star = m:parameter "layer1.k_bias"
+  local function weights(s)
+    local w = {}
+    for i = 1, 7 do
+      local row, total = {}, 0
+      for j = 0, 9 do
+        local sum = 0
+        for c = 1, 4 do
+          sum = sum + q:get(s, i + 2, c) * (j == 0 and star:get(1, c) or k:get(s, j, c))
+        end
+        row[j + 1] = j <= i + 2 and math.exp(sum) or 0
+        total = total + row[j + 1]
+      end
+      for j = 1, 10 do row[j] = row[j] / total end
+      w[i] = row
+    end
+    return w
+  end
+  local mass, outside = check_measures(weights, found, batch, 10)
+  check.close(mass + outside, 1, 1e-14)
+  check.equal(found.virtual.shape, { 1, 1, 7, 3 })
+  check.equal(found.mean.shape, { 1, 1, 7, 7 })
+  -- || W_O v_1 ||, v_1 that of the first token of the batch
+  local norm = 0
+  for s = 1, 4 do
+    local y = core.linear(v:narrow(1, s, 1):narrow(2, 3, 1), m:parameter "layer1.w_o")
+    norm = norm + math.sqrt(core.sum(core.square(y)):item()) / 4
+  end
+  check.close(found.heads[1].value_norm, norm, 1e-14)
+  -- lengths and triggers count tokens of the batch
+  batch.length = core.tensor({ 7, 4, 1, 0 }, "f64")
+  local short = lab.sinks(m, batch).heads[1]
+  check.equal(short.empty_rows, 3 + 6 + 7)
+end)
+
+check.test("a mix shows its weights", function()
+  local m = model({ map = { "linear", feature = "identity", normalise = false } },
+    { layers = 1, heads = 1 })
+  local batch = task:batch { n = 3, dtype = "f64" }
+  local found = lab.sinks(m, batch)
+  local q = core.linear(batch.x, m:parameter "layer1.linear.q")
+  local k = core.linear(batch.x, m:parameter "layer1.linear.k")
+  check_measures(function(s)
+    local w = {}
+    for i = 1, 7 do
+      w[i] = {}
+      for j = 1, 7 do
+        local sum = 0
+        for c = 1, 4 do sum = sum + q:get(s, i, c) * k:get(s, j, c) end
+        w[i][j] = j <= i and sum or 0
+      end
+    end
+    return w
+  end, found, batch, 7)
+  check.equal(found.heads[1].abs_mass > math.abs(found.heads[1].row_mass), true)
+  check.equal(found.null_mass, nil)
+  -- one without weights has nothing to show
+  local path = os.getenv "SINKLAB_BINARY":match "^(.*)/" .. "/tests/good/mix_shape.so"
+  local blind = model(path, { layers = 1 })
+  check.raises("lab.sinks: 'mix_shape' is a mix without weights: there is nothing to measure",
+    lab.sinks, blind, batch)
+end)
+
+check.test("figures show what is not on tokens as a first column", function()
+  local batch = task:batch { n = 4, dtype = "f64" }
+  local function figure(attention, more)
+    local m = model(attention, more)
+    return lab.plot.heads(lab.sinks(m, batch), { null = true })
+  end
+  check.contains(figure("softmax1"):text(), "null  3")
+  check.contains(figure({ map = "softmax", kv_bias = "k" }):text(), "virtual")
+  check.contains(figure("softmax1", { registers = 1 }):text(), "other")
+  check.raises("the mechanism measured does not say that it leaves mass on nothing",
+    figure, "softmax")
+  local found = lab.sinks(model "softmax1", batch)
+  check.raises("null = true needs what lab.sinks measured, not its tensor", lab.plot.heads,
+    found.mean, { null = true })
+  check.equal(lab.plot.heads(found):text(), lab.plot.heads(found.mean):text())
+  -- the column holds the mass: rows of 1 - sum, positions one column on
+  local text = lab.plot.heat({ { 1, 0, 0 }, { 0, 1, 0 } }, { lead = "rest" }):text()
+  check.contains(text, "1 @@")
+  check.contains(text, "rest")
+  check.raises("a first column called 'a name that is lo", lab.plot.heat, { { 1, 0 } },
+    { lead = "a name that is longer" })
+  check.raises("before 0 others", lab.plot.heat, { { 1 } }, { lead = "rest" })
+end)
+
 check.done()
