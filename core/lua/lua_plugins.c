@@ -3,7 +3,7 @@
 #include "base/memory.h"
 #include "lua/lua_common.h"
 
-#define FOUND_HANDLE "sinklab.found"
+#define FOUND_HANDLE "sinklab.plugins_found"
 
 static void set_text (lua_State *L, const char *key, const char *text) {
   lua_pushstring (L, text);

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stddef.h>
 
-#define FOUND "sinklab.found"
+#define FOUND "sinklab.measured"
 
 /* What was measured, owned until it has been turned into tables. */
 static int release (lua_State *L) {
