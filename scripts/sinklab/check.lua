@@ -4,20 +4,15 @@
 -- check.options, so that a misspelt key or a value of the wrong type is one
 -- sentence at the caller's line and never a silent default.
 local core = require "sinklab.core"
+local text = require "sinklab.text"
 
 local check = {}
+local alternatives = text.alternatives
 
 --- Raise `message` (a format) at the line of the script that called the library.
 function check.fail(message, ...)
   if select("#", ...) > 0 then message = message:format(...) end
   core.raise(message)
-end
-
---- "a, b or c" from a list.
-local function alternatives(list)
-  if #list == 1 then return tostring(list[1]) end
-  local head = table.concat(list, ", ", 1, #list - 1)
-  return head .. " or " .. tostring(list[#list])
 end
 
 --- Raise that `name` is not among `names`, with the nearest one.
@@ -33,6 +28,14 @@ local function is_tensor(value)
   return type(value) == "userdata" and core.is_tensor(value)
 end
 
+--- Whether a value is an object of the library, by the name of its metatable.
+local function made_by(name)
+  return function(value)
+    local meta = type(value) == "table" and getmetatable(value)
+    return type(meta) == "table" and meta.__name == name
+  end
+end
+
 --- The kinds a rule may name: what a value must be, and what an error calls it.
 local kinds = {
   number = { "a number", function(v) return type(v) == "number" end },
@@ -42,6 +45,8 @@ local kinds = {
   table = { "a table", function(v) return type(v) == "table" end },
   ["function"] = { "a function", function(v) return type(v) == "function" end },
   tensor = { "a tensor", is_tensor },
+  task = { "a task made by lab.task", made_by "sinklab.task" },
+  model = { "a model made by lab.model", made_by "sinklab.model" },
   any = { "a value", function() return true end },
 }
 
@@ -51,6 +56,14 @@ local function shown(value)
     return tostring(value)
   end
   return "a " .. (is_tensor(value) and "tensor" or type(value))
+end
+
+--- Raise unless an argument, which messages call `name`, is of this kind.
+function check.argument(what, name, value, kind)
+  if not kinds[kind][2](value) then
+    check.fail("%s: the %s must be %s, got %s", what, name, kinds[kind][1],
+      value == nil and "nil" or shown(value))
+  end
 end
 
 local function one(what, key, value, rule)
@@ -97,7 +110,7 @@ end
 -- @param given  the user's table, or nil
 -- @param rules  key -> { kinds, default=, required=, min=, max=, above=, choices= };
 --               `kinds` is one or more of number integer boolean string table
---               function tensor any, separated by spaces
+--               function tensor task model any, separated by spaces
 function check.options(what, given, rules)
   if given ~= nil and type(given) ~= "table" then
     check.fail("%s: expected a table of options, got %s", what, shown(given))
@@ -112,14 +125,18 @@ function check.options(what, given, rules)
     end
     out[key] = one(what, key, value, rule)
   end
+  local missing -- the first one by name, so that messages repeat
   for key, rule in pairs(rules) do
     if out[key] == nil then
-      if rule.required then
-        check.fail("%s: option '%s' is missing (%s)", what, key,
-          rule.required == true and rule[1] or rule.required)
-      end
+      if rule.required and (not missing or key < missing) then missing = key end
       out[key] = rule.default
     end
+  end
+  if missing then
+    local rule, names = rules[missing], {}
+    for kind in rule[1]:gmatch "%w+" do names[#names + 1] = kinds[kind][1] end
+    check.fail("%s: option '%s' is missing (%s)", what, missing,
+      rule.required == true and alternatives(names) or rule.required)
   end
   return out
 end

@@ -106,7 +106,7 @@ end
 --- Rules that every model's table shares.
 local function common()
   return {
-    task = { "table", required = "a task made by lab.task" },
+    task = { "task", required = true },
     layers = { "integer", default = 1, min = 1 },
     heads = { "integer", default = 1, min = 1 },
     attention = { "string table", default = "softmax" },

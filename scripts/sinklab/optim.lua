@@ -7,10 +7,13 @@ local check = require "sinklab.check"
 local optim, schedule = {}, {}
 
 local function betas(what, list)
+  local said = {}
+  for i = 1, #list do said[i] = tostring(list[i]) end
   for i = 1, 2 do
     local b = list[i]
-    if type(b) ~= "number" or b < 0 or b >= 1 or #list ~= 2 then
-      check.fail("%s: option 'betas' must be two numbers from 0 to below 1", what)
+    if type(b) ~= "number" or not (b >= 0 and b < 1) or #list ~= 2 then
+      check.fail("%s: option 'betas' is { %s }; it must be two numbers from 0 to below 1",
+        what, table.concat(said, ", "))
     end
   end
   return list[1], list[2]

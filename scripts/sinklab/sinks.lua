@@ -61,6 +61,7 @@ local function sinks(model, batch, given)
     maps = { "boolean", default = true },
     threshold = { "number", default = 0.3, above = 0, max = 1 },
   })
+  check.argument(what, "first argument", model, "model")
   if type(batch) ~= "table" or not core.is_tensor(batch.x) then
     check.fail("%s: the second argument must be a batch (try task:batch { n = 1000 })",
       what)

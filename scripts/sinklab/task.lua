@@ -147,7 +147,8 @@ function task.trigger_mean(given)
   local range = o.trigger or { 3, L }
   local first, last = math.tointeger(range[1]), math.tointeger(range[2])
   if not (first and last and 2 <= first and first <= last and last <= L) then
-    check.fail("%s: option 'trigger' must be { first, last } within 2..%d", what, L)
+    check.fail("%s: option 'trigger' is { %s, %s }; it must be { first, last } within 2..%d",
+      what, tostring(range[1]), tostring(range[2]), L)
   end
 
   local function sample(t, B, options)

@@ -61,7 +61,8 @@ end
 --                   below this, loss = its loss below this, seconds =, plateau = no
 --                   gain of plateau_delta (1e-3) in so many steps }
 -- @param seed       of the data, default 0
--- @param eval       fresh sequences for the final loss and error, default 1024; 0: none
+-- @param eval       fresh sequences for the final loss and error, default 1024, in whole
+--                   shards (the result says how many); 0: none
 -- @param log_every  steps between entries of the log, default 100
 -- @param on_log     function (entry) called at each entry
 -- @param label      for the progress line, default the mechanism
@@ -72,9 +73,15 @@ end
 --         mse or loss }, log = { { step, loss, linf, lr, time }, ... } }
 local function train(model, task, given)
   local what = "lab.train"
+  check.argument(what, "first argument", model, "model")
+  check.argument(what, "second argument", task, "task")
   local o = check.options(what, given, rules)
   local stop = check.options(what .. ": stop", o.stop, stop_rules)
   local optimizer = o.optimizer or optim.optim.adam {}
+  if not optimizer.kind then
+    check.fail("%s: option 'optimizer' must be made by lab.optim (try lab.optim.adam { lr = 1e-3 })",
+      what)
+  end
   local groups = o.groups or divisor(o.batch, GROUPS)
   if o.batch % groups ~= 0 then
     check.fail("%s: a batch of %d cannot be cut into %d groups", what, o.batch, groups)

@@ -5,6 +5,7 @@
 -- content. Queries and keys use two coordinates of the head; values and output are
 -- the identity (the softmax witness drops the BOS coordinate from its values).
 local core = require "sinklab.core"
+local check = require "sinklab.check"
 local model = require "sinklab.model"
 local sinks = require "sinklab.sinks"
 
@@ -26,6 +27,8 @@ end
 -- query scores c on content and trigger, everything else scores 0; values drop BOS's
 -- coordinate. The error is about the mass missing on BOS: both fall as exp (-c).
 function witness.softmax(task, c)
+  check.argument("lab.witness.softmax", "first argument", task, "task")
+  check.argument("lab.witness.softmax", "temperature", c, "number")
   local d = task.d_model
   local m = blank(task, "softmax")
   local w_q, w_k = m:parameter "layer1.w_q", m:parameter "layer1.w_k"
@@ -43,6 +46,7 @@ end
 -- indicator, the key that of content or trigger, so plain rows are all zero and the
 -- trigger row is the exact mean. No error but rounding, and no weight on BOS.
 function witness.relu(task)
+  check.argument("lab.witness.relu", "first argument", task, "task")
   local d = task.d_model
   local m = blank(task, "relu")
   m:parameter("layer1.w_q"):set(1, 2, 1)
