@@ -325,8 +325,8 @@ static const struct {
   { "repl", "repl", "the prompt (also: sinklab alone); runs a piped script",
     command_repl },
   { "list", "list", "the experiments, each in one line", command_list },
-  { "plugin", "plugin list|info|check ...",
-    "attention mechanisms: found, described, tried", command_plugin },
+  { "plugin", "plugin list|info|check|new ...",
+    "attention mechanisms: found, described, tried, begun", command_plugin },
   { "version", "version", "version, instruction set and Lua", command_version },
   { "help", "help", "this text", command_help },
 };

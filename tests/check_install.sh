@@ -37,6 +37,8 @@ prefix=$(cd "$work/the place" && pwd -P)
 for file in bin/sinklab lib/sinklab/plugins/softmax.so \
   lib/sinklab/plugins/relu.so share/sinklab/scripts/sinklab/init.lua \
   share/sinklab/scripts/experiments/theorem2.lua include/sinklab/plugin.h \
+  include/sinklab/vmath.h include/sinklab/reduce.h \
+  share/sinklab/scripts/templates/template_row.c \
   lib/pkgconfig/sinklab.pc lib/cmake/sinklab/sinklabConfig.cmake \
   share/man/man1/sinklab.1 share/doc/sinklab/LICENSE; do
   [ -f "$prefix/$file" ] || fail "not installed: $file"
@@ -96,4 +98,37 @@ cp "$source/even.c" "$source/CMakeLists.txt" .
 says "even 1.0 row $prefix/lib/sinklab/plugins/even.so" \
   "$sinklab" plugin info even
 says even "$sinklab" plugin list
+
+# 'plugin new' for every shape, built unmodified by make and by CMake with the
+# compiler of this build (and its flags) and with the other one.
+compilers=("$cc")
+for other in gcc clang; do
+  if ! command -v "$other" >/dev/null; then
+    echo "check_install: skipped: there is no $other here"
+  elif [ "$(basename "$cc")" != "$other" ]; then
+    compilers+=("$other")
+  fi
+done
+for shape in row gate mix; do
+  for compiler in "${compilers[@]}"; do
+    with=
+    [ "$compiler" != "$cc" ] || with=$flags
+    name=my_${shape}_$(basename "$compiler" | tr -c 'a-zA-Z0-9\n' _)
+    says "$name: check" "$sinklab" plugin new "$shape" "$name" --dir=made
+    folder=made/$name
+    says "Werror $name.so" make -C "$folder" CC="$compiler" CFLAGS="-Werror $with"
+    says "load ok $name.so: all checks hold" make -C "$folder" check \
+      CC="$compiler" CFLAGS="-Werror $with"
+    {
+      "$cmake" -S "$folder" -B "$folder/build" -DCMAKE_PREFIX_PATH="$prefix" \
+        -DCMAKE_C_COMPILER="$compiler" -DCMAKE_C_FLAGS="$with" &&
+        "$cmake" --build "$folder/build"
+    } >log 2>&1 || {
+      cat log
+      fail "CMake does not build a new $shape with $compiler"
+    }
+    says '100% tests passed' \
+      "$(dirname "$cmake")/ctest" --test-dir "$folder/build"
+  done
+done
 echo ok

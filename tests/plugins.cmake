@@ -1,5 +1,5 @@
 # Plugins for the tests: bad/refused.c once per reason, bad/wrong_SHAPE.c once per
-# mistake, and good/*.c.
+# mistake, good/*.c and the templates of 'plugin new'.
 set(REFUSED major minor size other_name no_name no_doc claims causal_only
   no_shape two_shapes half_row row_input
   option_name option_twice option_type option_outside option_aligned
@@ -43,7 +43,8 @@ foreach(shape row gate mix)
 endforeach()
 unset(SINKLAB_VARIANTS)
 
-file(GLOB GOOD CONFIGURE_DEPENDS good/*.c)
+file(GLOB GOOD CONFIGURE_DEPENDS good/*.c
+     ${PROJECT_SOURCE_DIR}/scripts/templates/*.c)
 foreach(source ${GOOD})
   get_filename_component(name ${source} NAME_WE)
   sinklab_add_plugin(${name} ${source} WITH sinklab_warnings)

@@ -224,9 +224,9 @@ void sl_problem_text (const sl_problem *p, char *text, size_t size) {
     used = snprintf (text, size, "n = d_head = %d", p->n);
   else
     used = snprintf (text, size, "t = %d, d_head = %d, %s", p->n, p->d_head,
-                     p->lo[p->n - 1] > 0 ? "window of 3"
-                     : p->hi[0] == p->n  ? "full"
-                                         : "causal");
+                     p->lo[p->n - 1] > 0            ? "window of 3"
+                     : p->n > 1 && p->hi[0] == p->n ? "full"
+                                                    : "causal");
   for (int i = 0; used > 0 && (size_t)used < size &&
                   sl_mechanism_option (p->mechanism, i, &v) == 0;
        i++) {

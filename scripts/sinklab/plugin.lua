@@ -1,4 +1,4 @@
---- plugin.lua - sinklab plugin list, info and check.
+--- plugin.lua - sinklab plugin list, info, check and new.
 local core = require "sinklab.core"
 local json = require "sinklab.json"
 local text = require "sinklab.text"
@@ -122,6 +122,12 @@ function actions.check(name, given)
   if not held then core.quit(1) end
 end
 
+usage.new = "plugin new row|gate|mix NAME [--dir=FOLDER]"
+function actions.new(shape, name, given)
+  if given.dir == "" then refuse "--dir: expected a folder, got ''" end
+  require "sinklab.scaffold" (shape, name, given.dir)
+end
+
 --- Options of the command line by action: what a value must be.
 local function whole(s)
   return s:match "^%d+$" and math.tointeger(tonumber(s)), "a whole number from 0"
@@ -133,6 +139,7 @@ end
 local function words(s) return s, "text" end
 local options = {
   check = { seed = whole, timeout = seconds, only = words, json = false },
+  new = { dir = words },
 }
 
 local function read_options(action)
@@ -160,8 +167,8 @@ local function read_options(action)
 end
 
 --- How many words follow an action.
-local arity = { list = 0, info = 1, check = 1 }
-local names = { "list", "info", "check" }
+local arity = { list = 0, info = 1, check = 1, new = 2 }
+local names = { "list", "info", "check", "new" }
 
 return function(action, ...)
   if core.host.help then

@@ -25,7 +25,7 @@ end)
 check.test("help names every command", function()
   local r = sinklab("help")
   check.equal(r.code, 0)
-  for _, part in ipairs { "run SCRIPT", "repl", "list", "plugin list|info|check",
+  for _, part in ipairs { "run SCRIPT", "repl", "list", "plugin list|info|check|new",
     "version", "--out=DIR", "--threads=N", "--quiet", "--traceback", "Exit status" } do
     check.contains(r.out, part)
   end

@@ -117,4 +117,40 @@ check.test("list and info: purpose, claims, parameters, what is shadowed", funct
   check.contains(r.out, "shadows " .. build .. "/plugins/relu.so")
 end)
 
+check.test("new: writes a folder once; names are checked", function()
+  local r = plugin("new", "gate", "my_gate", "--dir=made")
+  check.equal(r.code, 0, r.err)
+  check.contains(r.out, "cd made/my_gate && make check")
+  for _, file in ipairs { "my_gate.c", "CMakeLists.txt", "Makefile", "README.md" } do
+    local all = process.read(folder .. "/made/my_gate/" .. file)
+    check.contains(all, "my_gate")
+    check.equal(all:find("template_", 1, true), nil, file)
+    check.equal(all:find "@%u+@", nil, file)
+  end
+  process.write(folder .. "/made/my_gate/my_gate.c", "mine")
+  process.write(folder .. "/a_file", "mine")
+  local cases = {
+    { want = "made/my_gate exists already; nothing was written", "gate", "my_gate",
+      "--dir=made" },
+    { want = "a_file exists already", "row", "a_file" },
+    { want = "no shape 'rwo' (did you mean 'row'?)", "rwo", "x" },
+    { want = "'9x' is no name for a plugin", "row", "9x" },
+    { want = "'a/b' is no name for a plugin", "row", "a/b" },
+    { want = "'" .. ("x"):rep(64) .. "' is no name", "row", ("x"):rep(64) },
+    { want = "there is a plugin 'softmax': ", "row", "softmax" },
+    { want = "'test' is the name of a target", "row", "test" },
+    { want = "plugin new needs a shape and a name" },
+    { want = "plugin new needs a name", "row" },
+    { want = "--dir: expected a folder, got ''", "row", "x", "--dir=" },
+  }
+  for _, case in ipairs(cases) do
+    r = plugin("new", table.unpack(case))
+    check.equal(r.code, 1, case.want)
+    check.equal(r.out, "", case.want)
+    check.contains(r.err, case.want)
+  end
+  check.equal(process.read(folder .. "/made/my_gate/my_gate.c"), "mine")
+  check.equal(process.read(folder .. "/a_file"), "mine")
+end)
+
 check.done()
