@@ -12,14 +12,20 @@ typedef struct range {
   int cases;
 } range;
 
-/* What a difference in an array is relative to, at least: gradients that cancel to
-** nothing have errors of the cotangent's size. */
+static double largest_of (size_t n, const double *x, double least) {
+  for (size_t i = 0; i < n; i++) least = fmax (least, fabs (x[i]));
+  return least;
+}
+
+/* What differences in an array are relative to, at least. A backward that takes a
+** mean off cotangents rounds at their size however little it leaves; with products of
+** inputs, at the size of those. */
 static double least_of (const sl_problem *p, int array, double least) {
-  double largest = 0;
+  double inputs = 1;
   if (array < 0) return least;
-  for (size_t i = 0; i < p->outputs; i++)
-    largest = fmax (largest, fabs (p->cotangent[i]));
-  return fmax (least, 30 * least * largest);
+  for (int a = 0; a < p->arrays; a++)
+    inputs = largest_of (p->size[a], p->in[a], inputs);
+  return 30 * least * inputs * largest_of (p->outputs, p->cotangent, 0);
 }
 
 /* Numbers that f32 holds exactly, so that both precisions solve one problem. */
@@ -34,18 +40,16 @@ static void round_to_single (sl_problem *p) {
 ** sums and differences round there too. */
 static void nudge (sl_problem *p) {
   for (int a = 0; a < p->arrays; a++) {
-    double largest = 0;
+    const double by = 0x1p-23 * largest_of (p->size[a], p->in[a], 0);
     for (size_t i = 0; i < p->size[a]; i++)
-      largest = fmax (largest, fabs (p->in[a][i]));
-    for (size_t i = 0; i < p->size[a]; i++)
-      p->in[a][i] += 0x1p-23 * largest *
-                     (2 * sl_problem_uniform (p->seed, 299, (uint32_t)i) - 1);
+      p->in[a][i] +=
+          by * (2 * sl_problem_uniform (p->seed, 299, (uint32_t)i) - 1);
   }
 }
 
 /* One problem in f32, in f64, and in f64 with its numbers nudged: how much an exact
 ** answer moves then is no fault of f32. */
-enum { NUDGED = 2, SOLUTIONS };
+enum { NUDGED = 2, SOLUTIONS, SLACK = 64 };
 
 /* Seconds that f32 took. */
 static double solve (sl_trial *t, sl_problem *p, sl_stage *s[SOLUTIONS]) {
@@ -94,7 +98,8 @@ static void agree (sl_trial *t, const sl_problem *p,
                       of, name, nan64 >= 0 ? nan64 : nan32);
       return;
     }
-    allowed = tolerance + 16 * sl_trial_distance (n, moved, f64, floor_, &at);
+    allowed =
+        tolerance + SLACK * sl_trial_distance (n, moved, f64, floor_, &at);
     d = sl_trial_distance (n, f32, f64, floor_, &at);
     if (!(d <= allowed)) {
       sl_trial_figure (t, "f32 is off by %.2g, tolerance %.2g", d, allowed);
@@ -112,7 +117,7 @@ static void precision (sl_trial *t, sl_problem *p, void *context) {
   for (uint32_t draw = 0; draw < 4 && !sl_trial_failed (t); draw++) {
     sl_problem_draw (p, 300 + draw, draw < 3 ? 1 : 4);
     solve (t, p, s);
-    agree (t, p, s, CLOSE, 1e-3, context);
+    agree (t, p, s, CLOSE, 1e-2, context);
     close_all (s);
   }
 }
