@@ -99,8 +99,9 @@ says "even 1.0 row $prefix/lib/sinklab/plugins/even.so" \
   "$sinklab" plugin info even
 says even "$sinklab" plugin list
 
-# 'plugin new' for every shape, built unmodified by make and by CMake with the
-# compiler of this build (and its flags) and with the other one.
+# 'plugin new' for every shape, built unmodified by make, and one by CMake (the
+# build files are the same), with the compiler of this build (and its flags) and with
+# the other one.
 compilers=("$cc")
 for other in gcc clang; do
   if ! command -v "$other" >/dev/null; then
@@ -119,6 +120,7 @@ for shape in row gate mix; do
     says "Werror $name.so" make -C "$folder" CC="$compiler" CFLAGS="-Werror $with"
     says "load ok $name.so: all checks hold" make -C "$folder" check \
       CC="$compiler" CFLAGS="-Werror $with"
+    [ "$shape" = mix ] || continue
     {
       "$cmake" -S "$folder" -B "$folder/build" -DCMAKE_PREFIX_PATH="$prefix" \
         -DCMAKE_C_COMPILER="$compiler" -DCMAKE_C_FLAGS="$with" &&
