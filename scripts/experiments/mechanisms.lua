@@ -39,6 +39,17 @@ local entries = {
   { label = "topk_softmax", attention = { map = "topk_softmax" } },
   { label = "logn_softmax", attention = { map = "logn_softmax" } },
   { label = "softcap_softmax", attention = { map = "softcap_softmax" } },
+  { label = "softmax+gate", attention = { map = "softmax", gate = "sigmoid_gate" } },
+  { label = "softmax+headwise",
+    attention = { map = "softmax", gate = { "sigmoid_gate", granularity = "headwise" } } },
+  { label = "softmax+head_gate", attention = { map = "softmax", gate = "head_gate" } },
+  { label = "softmax1+gate", attention = { map = "softmax1", gate = "sigmoid_gate" } },
+  { label = "softmax+k_bias", attention = { map = "softmax", kv_bias = "k" } },
+  { label = "linear", attention = { map = "linear" } },
+  { label = "linear-alone", attention = { map = "linear", normalise = false } },
+  { label = "linear-identity", attention = { map = "linear", feature = "identity" } },
+  { label = "linear-identity-alone",
+    attention = { map = "linear", feature = "identity", normalise = false } },
 }
 
 local labels = {}
@@ -80,12 +91,13 @@ local function try(entry, seed)
   return { log = log, sinks = sinks, head = sinks.heads[1] }
 end
 
---- The smallest and largest of one number over an entry's runs.
+--- The smallest and largest of one number over an entry's runs; NaN if it has none.
 local function range(entry, number)
-  local low, high = math.huge, -math.huge
+  local low, high = 0 / 0, 0 / 0
   for _, r in ipairs(entry.runs) do
     local value = number(r)
-    low, high = math.min(low, value), math.max(high, value)
+    if not (low <= value) then low = value end
+    if not (high >= value) then high = value end
   end
   return low, high
 end
@@ -95,6 +107,7 @@ local function of_head(key) return function(r) return r.head[key] end end
 --- "0.9998", or "0.0000 to 0.0022" where seeds differ in what is shown.
 local function spread(entry, format, number)
   local low, high = range(entry, number)
+  if low ~= low then return "-" end
   local a, b = format:format(low), format:format(high)
   return a == b and a or a .. " to " .. b
 end

@@ -54,9 +54,11 @@ local function range(o)
   return o.min and ("%.10g to %.10g"):format(o.min, o.max) or "true or false"
 end
 
-local function names_of(list)
+--- What a plugin learns: its parameters, and the matrices of its inputs.
+local function learned_by(plugin)
   local names = {}
-  for i, item in ipairs(list) do names[i] = item.name end
+  for i, p in ipairs(plugin.params) do names[i] = p.name end
+  for _, z in ipairs(plugin.inputs) do names[#names + 1] = z.name .. " (matrix)" end
   return #names > 0 and table.concat(names, ", ") or "none"
 end
 
@@ -149,7 +151,7 @@ function docs.write(path, given)
     local states, ok = checks_of(name)
     order[i], known[name] = name, plugin
     summary[i] = { ("[%s](#%s)"):format(name, name), plugin.shape, plugin.doc,
-      names_of(plugin.params), #plugin.claims > 0
+      learned_by(plugin), #plugin.claims > 0
       and table.concat(plugin.claims, "; ") or "none", sources_of(comment),
       sinks_of(comment), ("%d ok"):format(ok) }
     check_rows[i] = { name }
