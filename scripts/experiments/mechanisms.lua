@@ -121,6 +121,14 @@ local function steps(entry)
   return table.concat(words, " ")
 end
 
+--- Mass on no token: what a mechanism that claims so leaves on nothing, and what a
+-- key bias takes. NaN where neither can be.
+local function elsewhere(r)
+  local null, virtual = r.head.null_mass, r.head.virtual_mass
+  if not null and not virtual then return 0 / 0 end
+  return (null or 0) + (virtual or 0)
+end
+
 local columns = {
   { "mechanism", function(e) return e.label end },
   { "steps to the stop", steps },
@@ -130,6 +138,7 @@ local columns = {
   { "BOS weight", function(e) return spread(e, "%.4f", of_head "first_mean") end },
   { "proxy", function(e) return spread(e, "%.4f", of_head "proxy") end },
   { "row mass", function(e) return spread(e, "%.3f", of_head "row_mass") end },
+  { "mass on no token", function(e) return spread(e, "%.3f", elsewhere) end },
   { "contribution", function(e) return spread(e, "%.4f", of_head "contribution") end },
 }
 

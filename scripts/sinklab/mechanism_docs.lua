@@ -178,9 +178,10 @@ function docs.write(path, given)
       s.stop_linf),
     ("over plain rows of %d sequences with the trigger at %d: the weight on position 1, its"):format(
       s.samples, s.trigger_pos),
-    "share of the row's absolute weights (proxy), the sum of a row (mass), and the norm of",
-    "what position 1 adds to the output. `to` joins the smallest and the largest seed; `-`",
-    "did not reach the stop.", "",
+    "share of the row's absolute weights (proxy), the sum of a row (mass), what a mechanism",
+    "leaves on nothing or a key bias takes (mass on no token), and the norm of what position",
+    "1 adds to the output before a gate. `to` joins the smallest and the largest seed; `-`:",
+    "did not reach the stop, or there is no such number.", "",
     grid(given.names, given.rows), "",
     "With the model's `attention` option (and `scale = 1`):", "",
     grid({ "label", "attention" }, configured), "",
