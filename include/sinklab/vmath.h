@@ -1,5 +1,5 @@
-/* sinklab/vmath.h - exp, exp - 1, log, tanh and the logistic function for vector
-** loops.
+/* sinklab/vmath.h - exp, exp - 1, log, tanh, the logistic function and softplus for
+** vector loops.
 **
 ** Scalar functions of 'real' without a branch or a call, so that a plain loop
 **
@@ -19,6 +19,7 @@
 **   sl_logv       1.0     1.0     log (0) -inf, log (below 0) NaN
 **   sl_tanhv      2.6     2.6     tanh (-0) -0, tanh (+-inf) +-1
 **   sl_sigmoidv   2.6     2.6     sigmoid (-inf) 0, sigmoid (inf) 1
+**   sl_softplusv  3.0     3.0     softplus (-inf) 0, softplus (inf) inf
 **
 ** NaN gives NaN. */
 #ifndef SINKLAB_VMATH_H
@@ -201,5 +202,13 @@ SL_VMATH real sl_tanhv (real x) {
 SL_VMATH real sl_sigmoidv (real x) {
   const real e = sl_expv (-sl_abs (x));
   return sl_choose (x < 0, e, 1) / (1 + e);
+}
+
+/* log (1 + e^x) = max (x, 0) + log (1 + y) with y = e^-|x|. log u / (u - 1) hardly
+** changes near u = 1 + y, so the rounding of u does no harm. */
+SL_VMATH real sl_softplusv (real x) {
+  const real y = sl_expv (-sl_abs (x)), u = 1 + y, rest = u - 1;
+  const real log_u = sl_logv (u) * (y / sl_choose (rest == 0, 1, rest));
+  return sl_choose (x > 0, x, 0) + sl_choose (rest == 0, y, log_u);
 }
 #endif

@@ -1,4 +1,4 @@
-/* vmath_body.c - exp, exp - 1, log, tanh, sigmoid against long double. */
+/* vmath_body.c - exp, exp - 1, log, tanh, sigmoid, softplus against long double. */
 #include "support/variants.h"
 #include <check.h>
 #include <math.h>
@@ -16,6 +16,10 @@ static long double sigmoid (long double x) {
   return x < 0 ? expl (x) / (1 + expl (x)) : 1 / (1 + expl (-x));
 }
 
+static long double softplus (long double x) {
+  return (x > 0 ? x : 0) + log1pl (expl (-fabsl (x)));
+}
+
 /* The loop that is tested, and the same function on one element. */
 #define LOOPS(name)                                            \
   static void name##_loop (int n, const real *x, real *y) {    \
@@ -29,6 +33,7 @@ LOOPS (expm1)
 LOOPS (log)
 LOOPS (tanh)
 LOOPS (sigmoid)
+LOOPS (softplus)
 
 /* Points: low..high evenly at random, and all magnitudes. */
 static const struct function {
@@ -44,6 +49,7 @@ static const struct function {
   { "log", log_loop, log_one, logl, 1.0, 0.1, 10 },
   { "tanh", tanh_loop, tanh_one, tanhl, 2.6, -3, 3 },
   { "sigmoid", sigmoid_loop, sigmoid_one, sigmoid, 2.6, -50, 50 },
+  { "softplus", softplus_loop, softplus_one, softplus, 3.0, -50, 50 },
 };
 
 /* |got - want| in units of the last place of want (of the smallest denormal

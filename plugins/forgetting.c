@@ -1,0 +1,218 @@
+/* forgetting.c - softmax attention that forgets: the Forgetting Transformer (FoX) of
+** Lin et al. 2025 (arXiv 2503.02130; code zhixuan-lin/forgetting-transformer).
+**
+**   a_ij = softmax over j <= i of  scale q_i.k_j + sum_{j < k <= i} log f_k,
+**   f_k  = sigmoid (w.x_k + b), one a head
+**
+** gate full, the default: w and b learned, b from 0. bias: w = 0, the same forgetting
+** everywhere. fixed: b is not learned either. For these two head h starts from
+** b = -log (exp (1/T) - 1), that is f = exp (-1/T), with T spaced evenly in log between
+** decay_min and decay_max, all three as published (the range is an option there, too,
+** and was tuned). No positions are needed. */
+#include <math.h>
+#include <sinklab/reduce.h>
+#include <sinklab/vmath.h>
+#include <stdio.h>
+
+typedef struct config {
+  double decay_min, decay_max;
+  int gate;
+} config;
+
+enum { FULL, BIAS, FIXED };
+static const char *const gates[] = { "full", "bias", "fixed", NULL };
+
+static const sl_option options[] = {
+  { .name = "gate",
+    .doc = "by token, one number a head, or one that is not learned",
+    .type = SL_CHOICE,
+    .offset = offsetof (config, gate),
+    .def = FULL,
+    .choices = gates },
+  { .name = "decay_min",
+    .doc = "tokens until the first head forgot 1 - 1/e (bias, fixed)",
+    .type = SL_REAL,
+    .offset = offsetof (config, decay_min),
+    .def = 2,
+    .min = 0.01,
+    .max = 1e6 },
+  { .name = "decay_max",
+    .doc = "the same of the last head, at least decay_min",
+    .type = SL_REAL,
+    .offset = offsetof (config, decay_max),
+    .def = 128,
+    .min = 0.01,
+    .max = 1e6 },
+  { 0 }
+};
+
+enum { Q, K, V, F };
+static const sl_input inputs[] = { { .name = "q", .width = { 1, 0 } },
+                                   { .name = "k", .width = { 1, 0 } },
+                                   { .name = "v", .width = { 1, 0 } },
+                                   { .name = "f", .width = { 0, 1 } },
+                                   { 0 } };
+
+static const sl_param params[] = {
+  { .name = "bias",
+    .doc = "of the forget gate; added to what the head starts with",
+    .width = { 0, 1 },
+    .init = SL_ZEROS },
+  { 0 }
+};
+
+static int validate (const void *options_in_effect, char *err, size_t cap) {
+  const config *o = options_in_effect;
+  if (o->decay_min <= o->decay_max) return 0;
+  snprintf (err, cap, "decay_min is %g, which is more than decay_max, %g",
+            o->decay_min, o->decay_max);
+  return -1;
+}
+
+static void adapt (const void *options_in_effect, sl_param *param,
+                   sl_input *input) {
+  const config *o = options_in_effect;
+  if (o->gate != FULL) input[F].width = (sl_width){ 0, 0 };
+  if (o->gate == FIXED) param->width = (sl_width){ 0, 0 };
+}
+
+static int plan (const void *o, const sl_shape *sh, sl_plan *p, char *err,
+                 size_t cap) {
+  (void)o, (void)err, (void)cap;
+  p->scratch = 4 * (size_t)sh->t;
+  p->saved = 2 * (size_t)sh->t; /* of each row: largest score, sum of exps */
+  return 0;
+}
+
+/* What the gate of token t is the sigmoid of. */
+static real gate_input (const sl_call *c, const real *const *in, real start,
+                        int t) {
+  const config *o = c->config;
+  return start + (o->gate == FIXED ? 0 : c->param[0]) +
+         (o->gate == FULL ? in[F][t] : 0);
+}
+
+static real start_of (const sl_call *c) {
+  const config *o = c->config;
+  const double part = c->heads > 1 ? c->head / (c->heads - 1.0) : 0;
+  const double tokens = o->decay_min * pow (o->decay_max / o->decay_min, part);
+  /* log (e^x - 1) = x + log (1 - e^-x), which does not overflow */
+  return o->gate == FULL ? 0 : (real)(-1 / tokens - log (-expm1 (-1 / tokens)));
+}
+
+/* log f of every token, t of them */
+static void log_gates (const sl_call *c, const sl_shape *sh,
+                       const real *const *in, real *log_f) {
+  const real start = start_of (c);
+  for (int t = 0; t < sh->t; t++)
+    log_f[t] = -sl_softplusv (-gate_input (c, in, start, t));
+}
+
+/* The i + 1 scores of row i. The logs are summed from the query to the key, so that
+** near keys lose no digits to how long the sequence is. */
+static void scores (const sl_call *c, const sl_shape *sh, const real *const *in,
+                    const real *log_f, ptrdiff_t i, real *s) {
+  const ptrdiff_t d = sh->d_head;
+  const real *q = in[Q] + i * d, scale = (real)c->scale;
+  real left = 0;
+  for (ptrdiff_t j = i; j >= 0; j--) {
+    s[j] = scale * sl_row_dot (d, q, in[K] + j * d) + left;
+    left += log_f[j];
+  }
+}
+
+static void exps (ptrdiff_t n, real max, real *s) {
+  for (ptrdiff_t j = 0; j < n; j++) s[j] = sl_expv (s[j] - max);
+}
+
+static void divide (ptrdiff_t n, real sum, real *w) {
+  for (ptrdiff_t j = 0; j < n; j++) w[j] /= sum;
+}
+
+static void forward (const sl_call *c, const sl_shape *sh,
+                     const real *const *in, real *out, real *saved) {
+  const ptrdiff_t d = sh->d_head;
+  real *log_f = c->scratch, *w = log_f + sh->t;
+  log_gates (c, sh, in, log_f);
+  for (ptrdiff_t i = 0; i < sh->t; i++) {
+    real *restrict y = out + i * d;
+    scores (c, sh, in, log_f, i, w);
+    saved[2 * i] = sl_row_max (i + 1, w);
+    exps (i + 1, saved[2 * i], w);
+    saved[2 * i + 1] = sl_row_sum (i + 1, w);
+    memset (y, 0, (size_t)d * sizeof *y);
+    for (ptrdiff_t j = 0; j <= i; j++)
+      for (ptrdiff_t k = 0; k < d; k++) y[k] += w[j] * in[V][j * d + k];
+    for (ptrdiff_t k = 0; k < d; k++) y[k] /= saved[2 * i + 1];
+  }
+}
+
+/* ds_ij = a_ij (dout_i.v_j - dout_i.o_i), and log f_k is in every score of a row i >= k
+** and a column j < k. */
+static void backward (const sl_call *c, const sl_shape *sh,
+                      const real *const *in, const real *out, const real *saved,
+                      const real *dout, real *const *din, real *dparam) {
+  const config *o = c->config;
+  const ptrdiff_t d = sh->d_head, t = sh->t;
+  const size_t bytes = (size_t)(t * d) * sizeof (real);
+  const real scale = (real)c->scale, start = start_of (c);
+  real *log_f = c->scratch, *w = log_f + t, *ds = w + t, *dlog_f = ds + t;
+  log_gates (c, sh, in, log_f);
+  for (int x = Q; x <= V; x++) memset (din[x], 0, bytes);
+  memset (dlog_f, 0, (size_t)t * sizeof *dlog_f);
+  for (ptrdiff_t i = 0; i < t; i++) {
+    const real *restrict dy = dout + i * d, *restrict q = in[Q] + i * d;
+    const real mean = sl_row_dot (d, dy, out + i * d);
+    real *restrict dq = din[Q] + i * d, before = 0;
+    scores (c, sh, in, log_f, i, w);
+    exps (i + 1, saved[2 * i], w);
+    divide (i + 1, saved[2 * i + 1], w);
+    for (ptrdiff_t j = 0; j <= i; j++) {
+      const real *restrict k = in[K] + j * d;
+      real *restrict dk = din[K] + j * d, *restrict dv = din[V] + j * d;
+      ds[j] = w[j] * (sl_row_dot (d, dy, in[V] + j * d) - mean);
+      for (ptrdiff_t a = 0; a < d; a++) {
+        dq[a] += scale * ds[j] * k[a];
+        dk[a] += scale * ds[j] * q[a];
+        dv[a] += w[j] * dy[a];
+      }
+    }
+    for (ptrdiff_t j = 0; j <= i; j++) {
+      dlog_f[j] += before;
+      before += ds[j];
+    }
+  }
+  for (int k = 0; k < t && o->gate != FIXED; k++) {
+    const real dz = dlog_f[k] * sl_sigmoidv (-gate_input (c, in, start, k));
+    if (o->gate == FULL) din[F][k] = dz;
+    dparam[0] += dz;
+  }
+}
+
+static void weights (const sl_call *c, const sl_shape *sh,
+                     const real *const *in, real *w) {
+  const ptrdiff_t t = sh->t;
+  log_gates (c, sh, in, c->scratch);
+  memset (w, 0, (size_t)(t * t) * sizeof *w);
+  for (ptrdiff_t i = 0; i < t; i++) {
+    real *row = w + i * t;
+    scores (c, sh, in, c->scratch, i, row);
+    exps (i + 1, sl_row_max (i + 1, row), row);
+    divide (i + 1, sl_row_sum (i + 1, row), row);
+  }
+}
+
+static const sl_mix mix = { plan, forward, backward, weights };
+
+SL_PLUGIN = { SL_ABI,
+              "forgetting",
+              "1.0",
+              "softmax with a learned decay of older keys (FoX)",
+              .flags = SL_CAUSAL_ONLY | SL_NONNEGATIVE | SL_SUMS_TO_ONE,
+              .config_size = sizeof (config),
+              .options = options,
+              .params = params,
+              .inputs = inputs,
+              .validate = validate,
+              .mix = &mix,
+              .adapt = adapt };
