@@ -27,6 +27,10 @@ static int load_text (lua_State *L, const char *path, const char *chunk,
   sl_free (text);
   if (status == LUA_OK) return 0;
   sl_fail (e, "%s", lua_tostring (L, -1));
+  /* Only a syntax error names the file, a long name by its end. */
+  if (strncmp (e->text, chunk + 1, strlen (chunk + 1)) != 0 &&
+      strncmp (e->text, "...", 3) != 0)
+    sl_fail_within (e, "%s", chunk + 1);
   lua_pop (L, 1);
   return -1;
 }
@@ -146,10 +150,14 @@ void sl_session_close (sl_session *s) {
 
 /* "FILE:LINE: what" of the library is of no use to the writer of a script: where
 ** the script called the library is. An error that the library did not mean to
-** raise keeps its own place as well. */
+** raise keeps its own place as well. Every other error is left alone at once: to
+** find a level takes as many steps as there are levels above it, and after a
+** stack overflow there are 200 000. */
 static void blame_script (lua_State *L) {
+  static const char library[] = SL_LIBRARY_CHUNK;
   const char *text = lua_tostring (L, 1);
   lua_Debug ar;
+  if (strncmp (text, library + 1, sizeof library - 2) != 0) return;
   for (int level = 0; lua_getstack (L, level, &ar); level++) {
     const char *place, *what;
     size_t n;
@@ -173,7 +181,9 @@ static int message (lua_State *L) {
   const sl_session *s = *(sl_session **)lua_getextraspace (L);
   lua_settop (L, 1);
   if (luaL_testudata (L, 1, SL_LUA_QUIT)) return 1;
-  if (lua_type (L, 1) != LUA_TSTRING) {
+  if (lua_type (L, 1) == LUA_TNUMBER)
+    lua_tostring (L, 1); /* in its place */
+  else if (lua_type (L, 1) != LUA_TSTRING) {
     if (luaL_callmeta (L, 1, "__tostring") && lua_isstring (L, -1))
       lua_replace (L, 1);
     else {

@@ -71,6 +71,7 @@ check.test("plugin list and info", function()
     { want = "plugin needs to be told what", "plugin" },
     { want = "no action 'lst' (did you mean 'list'?)", "plugin", "lst" },
     { want = "plugin info needs a name", "plugin", "info" },
+    { want = "plugin list takes no argument, got 'x'", "plugin", "list", "x" },
     { want = "(did you mean 'softmax'?)", "plugin", "info", "softmx" },
     { want = "unexpected argument 'x'", "plugin", "info", "relu", "x" },
   }
@@ -118,7 +119,23 @@ check.test("an error is one line with the script's place; --traceback shows more
     check.contains(script("error({})").err, "the error raised is a table, not a text")
     check.contains(script('error(setmetatable({}, { __tostring = function() return "mine" end }))').err,
       "sinklab: mine")
+    check.equal(script("error(42)").err, "sinklab: 42\n")
   end)
+
+check.test("a stack overflow is told at once", function()
+  local r = process.shell(("cd '%s' && timeout -s KILL 60 %s run s.lua"):format(
+    process.write(folder .. "/s.lua", "local function f() return f() + 1 end f()")
+      :match "^(.*)/", os.getenv "SINKLAB_BINARY"))
+  check.equal(r.code, 1)
+  check.contains(r.err, "sinklab: s.lua:1: stack overflow")
+end)
+
+check.test("a script that is no text is named", function()
+  local r = script(string.dump(function() end))
+  check.equal(r.code, 1)
+  check.contains(r.err, "sinklab: s.lua: attempt to load a binary chunk")
+  check.contains(script(("("):rep(300)).err, "sinklab: s.lua: ")
+end)
 
 check.test("globals must be declared", function()
   check.contains(script("return prnt").err,
