@@ -25,12 +25,6 @@ static int system_raise (lua_State *L) {
   return lua_error (L);
 }
 
-/* where () -> "FILE:LINE: " of that line, or "". */
-static int system_where (lua_State *L) {
-  sl_lua_push_where (L);
-  return 1;
-}
-
 /* quit (status): end the script now, without a message. */
 static int system_quit (lua_State *L) {
   int status = (int)luaL_checkinteger (L, 1);
@@ -218,7 +212,6 @@ static int system_folder (lua_State *L) {
 void sl_lua_open_system (lua_State *L) {
   static const luaL_Reg functions[] = {
     { "raise", system_raise },
-    { "where", system_where },
     { "quit", system_quit },
     { "interrupted", system_interrupted },
     { "stop_if_interrupted", system_stop_if_interrupted },

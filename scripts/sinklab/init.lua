@@ -24,7 +24,8 @@ local private = {}
 for name in ([[
   check_plugin checks columns figure file_exists file_write folder folder_exists host
   interrupted is_terminal json_decode json_null make_folders measure_sinks nearest
-  pending_interrupt plugin plugins_loaded quiet quit raise scripts stop_if_interrupted trainer where
+  pending_interrupt plugin plugins_loaded quiet quit raise scripts
+  stop_if_interrupted trainer
 ]]):gmatch "%S+" do
   private[name] = true
 end

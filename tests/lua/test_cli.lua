@@ -71,7 +71,7 @@ check.test("plugin list and info", function()
     { want = "plugin needs to be told what", "plugin" },
     { want = "no action 'lst' (did you mean 'list'?)", "plugin", "lst" },
     { want = "plugin info needs a name", "plugin", "info" },
-    { want = "plugin list takes no argument, got 'x'", "plugin", "list", "x" },
+    { want = "unexpected argument 'x'", "plugin", "list", "x" },
     { want = "(did you mean 'softmax'?)", "plugin", "info", "softmx" },
     { want = "unexpected argument 'x'", "plugin", "info", "relu", "x" },
   }

@@ -26,6 +26,18 @@ check.test("a number takes the precision of the tensor", function()
   check.raises("f32", function() return core.tensor { 1 } + tensor { 1 } end)
 end)
 
+check.test("every method of a tensor that is an operation is lab's as well", function()
+  local lab, n = require "sinklab", 0
+  for name in pairs(getmetatable(x).methods) do
+    if core[name] then
+      check.equal(lab[name], core[name], name)
+      n = n + 1
+    end
+  end
+  check.equal(n > 30, true)
+  check.equal(list(lab.where(tensor { 1, 0 }, tensor { 2, 2 }, 9)), { 2., 9. })
+end)
+
 check.test("functions of one element, as functions and methods", function()
   local v = { 0.5, 1.25 }
   local functions = {
