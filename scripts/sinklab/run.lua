@@ -296,6 +296,18 @@ function module.finish(status, message)
   return all_hold(self)
 end
 
+-- os.exit leaves the process without a word to the host: the record is closed first.
+local exit = os.exit
+
+local function exit_with_record(code, close)
+  if open then
+    local good = code == nil or code == true or code == 0
+    module.finish(good and "complete" or "failed",
+      not good and ("os.exit (%s)"):format(tostring(code)) or nil)
+  end
+  exit(code, close)
+end
+
 --- runs/<script>-<UTC time>, with a number after it if that is taken.
 local function new_folder(script)
   local name = script:match "([^/]+)$":gsub("%.lua$", "")
@@ -356,6 +368,7 @@ function module.run()
       __tostring = function(self) return "run in " .. self.folder end,
     })
   open = self
+  os.exit = exit_with_record
   save(self)
   return self
 end

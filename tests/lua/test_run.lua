@@ -110,6 +110,16 @@ check.test("an error leaves a valid record that says so", function()
   check.equal(#t.claims, 1)
 end)
 
+check.test("os.exit closes the record", function()
+  for code, want in pairs { [0] = "complete", [7] = "failed" } do
+    local r = run(begin .. ("os.exit(%d)"):format(code))
+    check.equal(r.code, code)
+    local t = record()
+    check.equal(t.status, want)
+    check.equal(t.error, code > 0 and "os.exit (7)" or nil)
+  end
+end)
+
 check.test("the record exists and says running while the script runs", function()
   local r = run(begin .. [[
     local file <close> = io.open(run.folder .. "/run.json")
