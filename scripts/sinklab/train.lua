@@ -131,8 +131,11 @@ local function train(model, task, given)
   line:finish(p)
 
   if p.stopped == "not_finite" then
-    check.fail("%s: the loss is not finite at step %d (%s); the parameters are those before that step (try a lower lr, now %g, or clip_norm)",
-      what, p.step + 1, o.label or model.mechanism_text, p.lr)
+    local hint = p.step == 0
+        and "look at the task's numbers: a target of cross_entropy is a class from 0, or -100"
+        or ("try a lower lr, now %g, or clip_norm"):format(p.lr)
+    check.fail("%s: the loss is not finite at step %d (%s); the parameters are those before that step (%s)",
+      what, p.step + 1, o.label or model.mechanism_text, hint)
   end
   local result = { steps = p.step, stopped_by = p.stopped, loss = p.loss,
     linf = p.linf, wall_s = p.seconds, log = log,

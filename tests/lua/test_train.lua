@@ -1,6 +1,7 @@
 -- test_train.lua - schedules and the trainer as scripts see them.
 local check = require "check"
 local core = require "sinklab.core"
+local lab = require "sinklab"
 
 check.test("named schedules are lists of points", function()
   check.equal(core.schedule("constant", { lr = 0.5 }), { { 0., 0.5, "hold" } })
@@ -136,6 +137,16 @@ check.test("mistakes in trainers are named", function()
   refuse("trainer.schedule: expected a list of points, got number", { schedule = 1 })
   refuse("trainer.loss: expected a tensor, got number", { loss = 3 })
   refuse("trainer.program: expected a program, got number", { program = 3 })
+end)
+
+check.test("a loss that is not finite at once is not blamed on the rate", function()
+  local task = lab.task { name = "bad", seq_len = 2, vocab = 3,
+    sample = function(t, B)
+      return { x = t:randint(0, 2, { B, 2 }), y = t:full({ B, 2 }, -1) }
+    end }
+  local model = lab.model.transformer { task = task, d_model = 4 }
+  check.raises("step 1 (softmax); the parameters are those before that step (look at",
+    lab.train, model, task, { steps = 1, batch = 2, quiet = true })
 end)
 
 check.done()
