@@ -13,33 +13,46 @@ static int json_release (lua_State *L) {
   return 0;
 }
 
-static void push_json (lua_State *L, const json_t *value, int depth);
+/* Whether arrays and objects nest at most 'levels' deep. */
+static int is_shallow (const json_t *value, int levels) {
+  const char *key;
+  json_t *field;
+  if (!json_is_array (value) && !json_is_object (value)) return 1;
+  if (levels == 0) return 0;
+  for (size_t i = 0; i < json_array_size (value); i++)
+    if (!is_shallow (json_array_get (value, i), levels - 1)) return 0;
+  json_object_foreach ((json_t *)value, key, field) {
+    if (!is_shallow (field, levels - 1)) return 0;
+  }
+  return 1;
+}
 
-static void push_array (lua_State *L, const json_t *value, int depth) {
+static void push_json (lua_State *L, const json_t *value);
+
+static void push_array (lua_State *L, const json_t *value) {
   size_t n = json_array_size (value);
   lua_createtable (L, n < 1 << 20 ? (int)n : 1 << 20, 0);
   for (size_t i = 0; i < n; i++) {
-    push_json (L, json_array_get (value, i), depth);
+    push_json (L, json_array_get (value, i));
     lua_rawseti (L, -2, (lua_Integer)i + 1);
   }
 }
 
-static void push_object (lua_State *L, const json_t *value, int depth) {
+static void push_object (lua_State *L, const json_t *value) {
   const char *key;
   json_t *field;
   lua_newtable (L);
   json_object_foreach ((json_t *)value, key, field) {
-    push_json (L, field, depth);
+    push_json (L, field);
     lua_setfield (L, -2, key);
   }
 }
 
-static void push_json (lua_State *L, const json_t *value, int depth) {
-  if (depth == 0) luaL_error (L, "JSON nested deeper than %d", DEEPEST);
+static void push_json (lua_State *L, const json_t *value) {
   luaL_checkstack (L, 4, "JSON");
   switch (json_typeof (value)) {
-  case JSON_OBJECT: push_object (L, value, depth - 1); break;
-  case JSON_ARRAY: push_array (L, value, depth - 1); break;
+  case JSON_OBJECT: push_object (L, value); break;
+  case JSON_ARRAY: push_array (L, value); break;
   case JSON_STRING:
     lua_pushlstring (L, json_string_value (value), json_string_length (value));
     break;
@@ -52,7 +65,7 @@ static void push_json (lua_State *L, const json_t *value, int depth) {
 }
 
 /* json_decode (text) -> value, or nil and a sentence. null is core.json_null; text
-** after the value, a repeated key and a NUL are errors. */
+** after the value, a repeated key, a NUL and deep nesting are errors. */
 static int json_decode_text (lua_State *L) {
   size_t n;
   const char *text = luaL_checklstring (L, 1, &n);
@@ -72,7 +85,12 @@ static int json_decode_text (lua_State *L) {
              trouble.text);
     return sl_lua_nil (L, &e);
   }
-  push_json (L, *box, DEEPEST);
+  if (!is_shallow (*box, DEEPEST)) {
+    sl_error e;
+    sl_fail (&e, "JSON: nested deeper than %d", DEEPEST);
+    return sl_lua_nil (L, &e);
+  }
+  push_json (L, *box);
   json_decref (*box);
   *box = NULL;
   return 1;

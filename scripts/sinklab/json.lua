@@ -93,6 +93,11 @@ end
 local function encode_table(out, t, indent)
   local inner = indent .. "  "
   if is_array(t) then
+    for key in pairs(t) do
+      if math.type(key) ~= "integer" or key < 1 or key > #t then
+        error(("JSON: a list of %d with the key %s"):format(#t, tostring(key)), 0)
+      end
+    end
     local flat = is_flat(t)
     out[#out + 1] = "["
     for i = 1, #t do

@@ -51,10 +51,20 @@ check.test("bad text gives nil and a place", function()
   end
 end)
 
+check.test("deep nesting gives nil and a sentence", function()
+  local function nested(n) return ('{"a":['):rep(n / 2) .. ("]}"):rep(n / 2) end
+  check.equal(type(json.decode(nested(200))), "table")
+  local value, message = json.decode(nested(202))
+  check.equal(value, nil)
+  check.equal(message, "JSON: nested deeper than 200")
+end)
+
 check.test("what JSON cannot say is refused at the caller's line", function()
   check.raises("test_json.lua:", function() json.encode { print } end)
   check.raises("JSON: cannot say a function", json.encode, { a = print })
   check.raises("names and numbers", json.encode, { [1] = nil, [2] = 1, a = 2 })
+  check.raises("JSON: a list of 2 with the key a", json.encode, { 1, 2, a = 3 })
+  check.raises("JSON: a list of 1 with the key 1.5", json.encode, { 1, [1.5] = 3 })
   local loop = {}
   loop.loop = loop
   check.raises("nested deeper", json.encode, loop)
