@@ -48,6 +48,18 @@ local layers = {
     W_Q = "linear.q", W_K = "linear.k", W_V = "linear.v", W_O = "w_o" },
 }
 
+local lambdas = { "differential", learned = false, lambda = 0.375, wide = false }
+local differential = { W_Q = "differential.q1", W_K = "differential.k1",
+  W_Q2 = "differential.q2", W_K2 = "differential.k2", W_V = "differential.v", W_O = "w_o" }
+for name, more in pairs { diff_plain = { norm = false }, diff_norm = { lambda_init = 0.25 } } do
+  local map, given = {}, {}
+  for key, value in pairs(lambdas) do map[key] = value end
+  for key, value in pairs(more) do map[key] = value end
+  for golden, own in pairs(differential) do given[golden] = own end
+  given[1] = { map = map, scale = 0.5 }
+  layers[name] = given
+end
+
 local function layer(name, dtype)
   local given = layers[name]
   local path = "layer/" .. name .. "/"

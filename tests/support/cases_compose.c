@@ -58,12 +58,20 @@ static setting
                  MIX (0.7, .has_length = 0) },
     divided = { "linear",
                 { { "feature", 0, "identity" } },
-                MIX (1, .has_length = 0) };
+                MIX (1, .has_length = 0) },
+    differential = { "differential",
+                     { { NULL, 0, NULL } },
+                     MIX (0.7, .has_param = 1, .layer = 2, .has_length = 1) },
+    narrow = {
+      "differential",
+      { { "wide", 0, NULL }, { "learned", 0, NULL }, { "norm", 0, NULL } },
+      .mix = { .heads = 2, .d_head = 2, .scale = 1, .visibility = { 0, 3 } }
+    };
 
-static setting *const settings[] = { &elementwise, &shared,      &headwise,
-                                     &both,        &conditional, &unconditional,
-                                     &elu1,        &elu1_sums,   &identity,
-                                     &divided };
+static setting *const settings[] = {
+  &elementwise, &shared,    &headwise, &both,    &conditional,  &unconditional,
+  &elu1,        &elu1_sums, &identity, &divided, &differential, &narrow
+};
 
 #define GATED(setting, note, n, ...)                               \
   {                                                                \
@@ -96,6 +104,11 @@ static const op_case cases[] = {
   /* sums of a row above 1 from the second token on, as of the first */
   MIXED (divided, "", 0, 3, IN (1, 2, 3, 2, 4, 6), IN (1, 2, 3, 2, 4, 6),
          IN (-1, 1, 3, 2, 4, 6)),
+  MIXED (differential, ", lengths", 0, 7, QKV (4), IN (-1, 1, 3, 2, 4, 6),
+         IN (-1, 1, 3, 2, 4, 12), IN (-0.5, 0.5, 2, 2, 12), LENGTHS (4, 2)),
+  MIXED (narrow, ", window", 0, 5, IN (-1, 1, 3, 2, 4, 4),
+         IN (-1, 1, 3, 2, 4, 4), IN (-1, 1, 3, 2, 4, 4), IN (-1, 1, 3, 2, 4, 4),
+         IN (-1, 1, 3, 2, 4, 4)),
   { .op = NULL }
 };
 

@@ -1,0 +1,244 @@
+/* differential.c - the difference of two softmax attentions
+** (Ye et al. 2024, arXiv 2410.05258; code microsoft/unilm, Diff-Transformer).
+**
+**   A = softmax (scale q1 k1^T) - lambda softmax (scale q2 k2^T)
+**   o = (1 - lambda_init) rms_norm (A v), rms_norm over the head's output, without a
+**       gain, eps 1e-5
+**   lambda = exp (lq1 . lk1) - exp (lq2 . lk2) + lambda_init
+**   lambda_init = 0.8 - 0.6 exp (-0.3 layer), layers from 0, if it is not given
+**
+** lq1, lk1, lq2, lk2 start at N(0, 0.1^2), one set a head (the source has one a
+** layer). A head is q1, k1, q2, k2 of d_head numbers each and v of twice as many, as
+** in the source, or with wide = false of d_head. norm = false leaves rms_norm and its
+** factor out; learned = false fixes lambda. */
+#include <math.h>
+#include <sinklab/reduce.h>
+#include <sinklab/vmath.h>
+#include <string.h>
+
+typedef struct config {
+  double lambda_init, lambda;
+  int norm, learned, wide;
+} config;
+
+static const sl_option options[] = {
+  { .name = "lambda_init",
+    .doc =
+        "where lambda starts, and 1 - the factor after the norm; -1: by layer",
+    .type = SL_REAL,
+    .offset = offsetof (config, lambda_init),
+    .def = -1,
+    .min = -1,
+    .max = 1 },
+  { .name = "learned",
+    .doc = "lambda is learned; else it is the option lambda",
+    .type = SL_BOOL,
+    .offset = offsetof (config, learned),
+    .def = 1 },
+  { .name = "lambda",
+    .doc = "lambda if it is not learned",
+    .type = SL_REAL,
+    .offset = offsetof (config, lambda),
+    .def = 0.8,
+    .min = -10,
+    .max = 10 },
+  { .name = "norm",
+    .doc = "RMS norm of a head's output, times 1 - lambda_init",
+    .type = SL_BOOL,
+    .offset = offsetof (config, norm),
+    .def = 1 },
+  { .name = "wide",
+    .doc = "values are twice as wide as queries and keys",
+    .type = SL_BOOL,
+    .offset = offsetof (config, wide),
+    .def = 1 },
+  { 0 }
+};
+
+enum { LQ1, LK1, LQ2, LK2, LAMBDAS };
+#define LAMBDA(n)                                                       \
+  {                                                                     \
+    .name = n, .doc = "of lambda (see its formula)", .width = { 1, 0 }, \
+    .init = SL_NORMAL, .scale = 0.1                                     \
+  }
+static const sl_param params[] = {
+  LAMBDA ("lq1"), LAMBDA ("lk1"), LAMBDA ("lq2"), LAMBDA ("lk2"), { 0 }
+};
+
+enum { Q1, K1, Q2, K2, V };
+static const sl_input inputs[] = {
+  { .name = "q1", .width = { 1, 0 } }, { .name = "k1", .width = { 1, 0 } },
+  { .name = "q2", .width = { 1, 0 } }, { .name = "k2", .width = { 1, 0 } },
+  { .name = "v", .width = { 2, 0 } },  { 0 }
+};
+
+static void adapt (const void *options_in_effect, sl_param *param,
+                   sl_input *input) {
+  const config *o = options_in_effect;
+  for (int i = 0; i < LAMBDAS && !o->learned; i++)
+    param[i].width = (sl_width){ 0, 0 };
+  if (!o->wide) input[V].width = (sl_width){ 1, 0 };
+}
+
+static int plan (const void *options_in_effect, const sl_shape *sh, sl_plan *p,
+                 char *err, size_t cap) {
+  const config *o = options_in_effect;
+  const size_t t = (size_t)sh->t;
+  (void)err, (void)cap;
+  p->d_out = sh->d_head * (o->wide ? 2 : 1);
+  p->saved = 2 * t * t + t;          /* both softmaxes, and 1 / rms of a row */
+  p->scratch = t + (size_t)p->d_out; /* a row of dA, a row of d (A v) */
+  return 0;
+}
+
+static real lambda_init (const sl_call *c) {
+  const config *o = c->config;
+  if (o->lambda_init >= 0) return (real)o->lambda_init;
+  return (real)(0.8 - 0.6 * exp (-0.3 * c->layer));
+}
+
+/* exp (lq1 . lk1) and exp (lq2 . lk2) in e; returns lambda. */
+static real lambda (const sl_call *c, real e[2]) {
+  const config *o = c->config;
+  const ptrdiff_t d = c->d_head;
+  const real *p = c->param;
+  if (!o->learned) return (real)o->lambda;
+  e[0] = (real)exp ((double)sl_row_dot (c->d_head, p + LQ1 * d, p + LK1 * d));
+  e[1] = (real)exp ((double)sl_row_dot (c->d_head, p + LQ2 * d, p + LK2 * d));
+  return e[0] - e[1] + lambda_init (c);
+}
+
+/* softmax of scale q_i . k_j over the keys that query i sees, 0 elsewhere. */
+static void softmax (const sl_call *c, const sl_shape *sh, ptrdiff_t i,
+                     const real *q, const real *k, real *w) {
+  const int d = sh->d_head, lo = sh->lo[i], n = sh->hi[i] - lo;
+  real *s = w + lo;
+  memset (w, 0, (size_t)sh->t * sizeof *w);
+  for (ptrdiff_t j = 0; j < n; j++)
+    s[j] = (real)c->scale * sl_row_dot (d, q + i * d, k + (lo + j) * d);
+  const real max = sl_row_max (n, s);
+  for (int j = 0; j < n; j++) s[j] = sl_expv (s[j] - max);
+  const real sum = sl_row_sum (n, s);
+  for (int j = 0; j < n; j++) s[j] /= sum;
+}
+
+static void forward (const sl_call *c, const sl_shape *sh,
+                     const real *const *in, real *out, real *saved) {
+  const config *o = c->config;
+  const ptrdiff_t t = sh->t, v = sh->d_out;
+  real e[2], *a = saved, *b = saved + t * t, *rms = b + t * t;
+  const real l = lambda (c, e);
+  for (ptrdiff_t i = 0; i < t; i++) {
+    real *restrict y = out + i * v;
+    softmax (c, sh, i, in[Q1], in[K1], a + i * t);
+    softmax (c, sh, i, in[Q2], in[K2], b + i * t);
+    memset (y, 0, (size_t)v * sizeof *y);
+    for (ptrdiff_t j = sh->lo[i]; j < sh->hi[i]; j++) {
+      const real w = a[i * t + j] - l * b[i * t + j];
+      for (int k = 0; k < v; k++) y[k] += w * in[V][j * v + k];
+    }
+    rms[i] = 1;
+    if (!o->norm) continue;
+    rms[i] = (real)(1 / sqrt ((double)sl_row_dot (sh->d_out, y, y) / (double)v +
+                              1e-5));
+    for (int k = 0; k < v; k++) y[k] *= rms[i] * (1 - lambda_init (c));
+  }
+}
+
+/* y = g r x with r = 1 / rms (x), g = 1 - lambda_init:
+** dx = g r dy - y (y . dy) r / (g v), which needs no x. g is 0 if lambda_init is 1. */
+static void norm_back (const sl_call *c, int v, real r, const real *restrict y,
+                       const real *restrict dy, real *restrict dx) {
+  const config *o = c->config;
+  const real g = 1 - lambda_init (c);
+  if (!o->norm) {
+    memcpy (dx, dy, (size_t)v * sizeof *dx);
+    return;
+  }
+  const real mean = g == 0 ? 0 : sl_row_dot (v, y, dy) * r / (g * (real)v);
+  for (int k = 0; k < v; k++) dx[k] = g * r * dy[k] - y[k] * mean;
+}
+
+/* One softmax of row i: with dw = by * dA, ds = w (dw - w . dw); dq_i += scale ds k,
+** dk_j += scale ds_j q_i. */
+static void softmax_back (const sl_call *c, const sl_shape *sh, ptrdiff_t i,
+                          real by, const real *w, const real *da, const real *q,
+                          const real *k, real *restrict dq, real *restrict dk) {
+  const ptrdiff_t d = sh->d_head;
+  const int lo = sh->lo[i], n = sh->hi[i] - lo;
+  const real mean = sl_row_dot (n, w + lo, da + lo);
+  for (ptrdiff_t j = lo; j < sh->hi[i]; j++) {
+    const real ds = (real)c->scale * by * w[j] * (da[j] - mean);
+    for (int m = 0; m < d; m++) {
+      dq[i * d + m] += ds * k[j * d + m];
+      dk[j * d + m] += ds * q[i * d + m];
+    }
+  }
+}
+
+/* dlq1 += dlambda e1 lk1, ... */
+static void lambda_back (const sl_call *c, real dl, const real e[2],
+                         real *dparam) {
+  const config *o = c->config;
+  const ptrdiff_t d = c->d_head;
+  const real *p = c->param;
+  for (ptrdiff_t m = 0; o->learned && m < d; m++) {
+    dparam[LQ1 * d + m] += dl * e[0] * p[LK1 * d + m];
+    dparam[LK1 * d + m] += dl * e[0] * p[LQ1 * d + m];
+    dparam[LQ2 * d + m] -= dl * e[1] * p[LK2 * d + m];
+    dparam[LK2 * d + m] -= dl * e[1] * p[LQ2 * d + m];
+  }
+}
+
+/* With x = A v: dA_ij = dx_i . v_j, dv_j += A_ij dx_i, dlambda = -sum b_ij dA_ij. */
+static void backward (const sl_call *c, const sl_shape *sh,
+                      const real *const *in, const real *out, const real *saved,
+                      const real *dout, real *const *din, real *dparam) {
+  const ptrdiff_t t = sh->t, v = sh->d_out;
+  const real *a = saved, *b = saved + t * t, *rms = b + t * t;
+  real e[2], *da = c->scratch, *dx = da + t, dl = 0;
+  const real l = lambda (c, e);
+  for (int i = Q1; i <= K2; i++)
+    memset (din[i], 0, (size_t)(t * sh->d_head) * sizeof *din[i]);
+  memset (din[V], 0, (size_t)(t * v) * sizeof *din[V]);
+  for (ptrdiff_t i = 0; i < t; i++) {
+    const int lo = sh->lo[i], n = sh->hi[i] - lo;
+    norm_back (c, sh->d_out, rms[i], out + i * v, dout + i * v, dx);
+    for (ptrdiff_t j = lo; j < sh->hi[i]; j++) {
+      const real w = a[i * t + j] - l * b[i * t + j];
+      da[j] = sl_row_dot (sh->d_out, dx, in[V] + j * v);
+      for (int k = 0; k < v; k++) din[V][j * v + k] += w * dx[k];
+    }
+    dl -= sl_row_dot (n, b + i * t + lo, da + lo);
+    softmax_back (c, sh, i, 1, a + i * t, da, in[Q1], in[K1], din[Q1], din[K1]);
+    softmax_back (c, sh, i, -l, b + i * t, da, in[Q2], in[K2], din[Q2],
+                  din[K2]);
+  }
+  lambda_back (c, dl, e, dparam);
+}
+
+/* A: before the norm. */
+static void weights (const sl_call *c, const sl_shape *sh,
+                     const real *const *in, real *w) {
+  const ptrdiff_t t = sh->t;
+  real e[2], *other = c->scratch;
+  const real l = lambda (c, e);
+  for (ptrdiff_t i = 0; i < t; i++) {
+    softmax (c, sh, i, in[Q1], in[K1], w + i * t);
+    softmax (c, sh, i, in[Q2], in[K2], other);
+    for (ptrdiff_t j = 0; j < t; j++) w[i * t + j] -= l * other[j];
+  }
+}
+
+static const sl_mix mix = { plan, forward, backward, weights };
+
+SL_PLUGIN = { SL_ABI,
+              "differential",
+              "1.0",
+              "the difference of two softmax attentions (Diff Transformer)",
+              .config_size = sizeof (config),
+              .options = options,
+              .params = params,
+              .inputs = inputs,
+              .mix = &mix,
+              .adapt = adapt };
