@@ -6,9 +6,12 @@
 #include "lua/repl.h"
 #include "lua/session.h"
 #include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { OK = 0, ERROR = 1, CLAIM_FAILED = 2, SIGNALLED = 128 };
 enum { MAX_THREADS = 1024 };
@@ -20,6 +23,18 @@ typedef struct arguments {
   int n_words, n;        /* arguments without dashes; the other ones: */
   char *word[3], **rest; /* --key=VALUE, for the script */
 } arguments;
+
+/* errno of the first write to standard output that failed; UNKNOWN where Lua or
+** stdio has swallowed it. */
+enum { UNKNOWN = -1 };
+static int output_error;
+
+static void flush_output (void) {
+  int failed = ferror (stdout);
+  errno = 0;
+  if (fflush (stdout) != 0) failed = 1;
+  if (failed && !output_error) output_error = errno ? errno : UNKNOWN;
+}
 
 static int complain (const char *text) {
   fprintf (stderr, "sinklab: %s\n", text);
@@ -156,7 +171,7 @@ static int conclude (sl_session *s, int code) {
   else if (code != LUA_OK && !sl_session_quits (s, -1, &status))
     outcome = "failed", status = ERROR;
   if (code != LUA_OK && status != OK) text = lua_tostring (L, -1);
-  fflush (stdout);
+  flush_output ();
   if (text) complain (text);
   lua_pushcfunction (L, finish);
   lua_pushstring (L, outcome);
@@ -361,7 +376,29 @@ static int unknown_command (const char *word) {
   return complain (e.text);
 }
 
-int main (int argc, char **argv) {
+/* Standard streams that the caller has closed would become the next files that
+** are opened, and get what is printed. */
+static void open_streams (void) {
+  int file;
+  do file = open ("/dev/null", O_RDWR);
+  while (file >= 0 && file <= STDERR_FILENO);
+  if (file >= 0) close (file);
+}
+
+/* The exit status once all output is written. What could not be written is an
+** error: on a full disk nothing looks like success. A reader that has gone
+** (| head) knows it already. */
+static int end_output (int status) {
+  flush_output ();
+  if (!output_error || status == SIGNALLED + SIGPIPE) return status;
+  if (output_error == EPIPE) return status == OK ? SIGNALLED + SIGPIPE : status;
+  fprintf (stderr, "sinklab: standard output cannot be written%s%s\n",
+           output_error == UNKNOWN ? "" : ": ",
+           output_error == UNKNOWN ? "" : strerror (output_error));
+  return status == OK ? ERROR : status;
+}
+
+static int run_command (int argc, char **argv) {
   const char *word = argc > 1 ? argv[1] : "repl";
   if (strcmp (word, "--help") == 0 || strcmp (word, "-h") == 0) word = "help";
   if (strcmp (word, "--version") == 0) word = "version";
@@ -371,4 +408,9 @@ int main (int argc, char **argv) {
   if (strncmp (word, "--", 2) == 0) /* options of the REPL */
     return command_repl (argc - 1, argv + 1);
   return unknown_command (word);
+}
+
+int main (int argc, char **argv) {
+  open_streams ();
+  return end_output (run_command (argc, argv));
 }

@@ -3,8 +3,8 @@
 #define SL_INTERRUPT_H
 #include <signal.h>
 
-/* 0, or the number of the signal (SIGINT, SIGTERM) that asked to stop. Set by the
-** handler, polled by long loops between steps, cleared by whoever reports it. */
+/* 0, or the number of the signal (SIGINT, SIGTERM, in a session SIGPIPE) that asked
+** to stop. Set by the handler, polled by long loops between steps, cleared by whoever reports it. */
 extern volatile sig_atomic_t sl_interrupted;
 
 /* Install the handlers for SIGINT and SIGTERM. A second signal while the flag is

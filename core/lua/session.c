@@ -277,6 +277,14 @@ static void on_signal (int number) {
   if (L) sl_session_grace (L);
 }
 
+/* The reader of the output has gone. Once: what is still written raises it again. */
+static void on_pipe (int number) {
+  lua_State *L = watched;
+  signal (number, SIG_IGN);
+  if (!sl_interrupted) sl_interrupted = number;
+  if (L) sl_session_grace (L);
+}
+
 void sl_session_watch (sl_session *s) {
   struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
   sl_interrupt_install ();
@@ -284,6 +292,8 @@ void sl_session_watch (sl_session *s) {
   watched = s->L;
   sigaction (SIGINT, &action, &base_action[0]);
   sigaction (SIGTERM, &action, &base_action[1]);
+  action.sa_handler = on_pipe;
+  sigaction (SIGPIPE, &action, NULL);
 }
 
 void sl_session_calm (sl_session *s) {

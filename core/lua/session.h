@@ -45,9 +45,9 @@ int sl_session_call (sl_session *s, int n_args, int n_results);
 int sl_session_load (sl_session *s, const char *path, const char *shown,
                      sl_error *e);
 
-/* SIGINT and SIGTERM set sl_interrupted and, some thousand instructions later,
-** raise in the Lua code that is still running: the grace lets a library function
-** whose C loop was stopped put its results in order first. */
+/* SIGINT, SIGTERM and the first SIGPIPE set sl_interrupted and, some thousand
+** instructions later, raise in the Lua code that is still running: the grace lets
+** a library function whose C loop was stopped put its results in order first. */
 void sl_session_watch (sl_session *s);
 /* Start the grace anew. */
 void sl_session_grace (lua_State *L);

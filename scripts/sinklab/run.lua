@@ -52,13 +52,17 @@ local function plugins_used()
   return list
 end
 
---- Write the record. After an interrupt this is where the script ends: what it had
--- is kept, and what it would do next (measure, draw, claim) is not begun.
-local function save(self)
+local function write(self)
   local record = self.record
   record.wall_s = (core.clock() - self.clock) * 1000 // 1 / 1000
   record.plugins = plugins_used()
   must(core.file_write(self.folder .. "/run.json", json.encode(record) .. "\n"))
+end
+
+--- Write the record. After an interrupt this is where the script ends: what it had
+-- is kept, and what it would do next (measure, draw, claim) is not begun.
+local function save(self)
+  write(self)
   core.stop_if_interrupted()
 end
 
@@ -288,7 +292,7 @@ function module.finish(status, message)
   open = nil
   self.record.status = status
   if status == "failed" then self.record.error = message end
-  save(self)
+  write(self)
   if not core.quiet() then
     io.stderr:write(("%s after %.1f s: %s\n"):format(status, self.record.wall_s,
       self.folder))

@@ -122,6 +122,28 @@ check.test("an error is one line with the script's place; --traceback shows more
     check.equal(script("error(42)").err, "sinklab: 42\n")
   end)
 
+check.test("output that cannot be written is an error", function()
+  local full = io.open "/dev/full"
+  if not full then return end -- Linux has it
+  full:close()
+  process.write(folder .. "/s.lua", "print(1)")
+  for _, command in ipairs { "version", "help", "list", "run s.lua" } do
+    local r = process.shell(("cd '%s' && %s %s >/dev/full"):format(folder,
+      os.getenv "SINKLAB_BINARY", command))
+    check.equal(r.code, 1, command)
+    check.contains(r.err, "sinklab: standard output cannot be written", command)
+  end
+end)
+
+check.test("a closed standard output is not the next file", function()
+  process.write(folder .. "/s.lua", [[local f <close> = io.open("f", "w")
+    print "to nobody" io.stdout:flush() f:write "mine"]])
+  local r = process.shell(("cd '%s' && %s run s.lua >&-"):format(folder,
+    os.getenv "SINKLAB_BINARY"))
+  check.equal(r.code, 0, r.err)
+  check.equal(process.read(folder .. "/f"), "mine")
+end)
+
 check.test("a stack overflow is told at once", function()
   local r = process.shell(("cd '%s' && timeout -s KILL 60 %s run s.lua"):format(
     process.write(folder .. "/s.lua", "local function f() return f() + 1 end f()")

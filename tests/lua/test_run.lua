@@ -193,6 +193,16 @@ for signal, code in pairs { INT = 130, TERM = 143 } do
   end)
 end
 
+check.test("a reader that goes away ends the script, and the record says so",
+  function()
+    process.write(folder .. "/s.lua", begin .. "while true do print(1) end")
+    local r = process.shell(("cd '%s' && { %s run s --out=o; echo $? >code; } | head -1"):format(
+      folder, os.getenv "SINKLAB_BINARY"))
+    check.equal(r.out, "1\n")
+    check.equal(process.read(folder .. "/code"), "141\n")
+    check.equal(record().status, "interrupted")
+  end)
+
 check.test("a run opened at the prompt ends with it; a new one ends the one before",
   function()
     local where = process.folder "prompt"
