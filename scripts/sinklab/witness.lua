@@ -1,9 +1,9 @@
 --- witness.lua - lab.witness: models that solve the trigger-conditional mean by
 -- construction, in f64, with no training.
 --
--- Both read three coordinates of the task's tokens: 1 marks BOS, 2 the trigger, d
+-- All read three coordinates of the task's tokens: 1 marks BOS, 2 the trigger, d
 -- content. Queries and keys use two coordinates of the head; values and output are
--- the identity (the softmax witness drops the BOS coordinate from its values).
+-- the identity (softmax and softpick drop the BOS coordinate from the values).
 local core = require "sinklab.core"
 local check = require "sinklab.check"
 local model = require "sinklab.model"
@@ -52,6 +52,27 @@ function witness.relu(task)
   m:parameter("layer1.w_q"):set(1, 2, 1)
   m:parameter("layer1.w_k"):set(1, 2, 1)
   m:parameter("layer1.w_k"):set(1, d, 1)
+  return m
+end
+
+--- Softpick whose plain rows have one positive weight, a small one on BOS, which adds
+-- nothing since BOS's value is 0: plain queries score 1/32 on BOS and -8 on the rest,
+-- the trigger's query 8 on content and trigger. The error is that of softpick's eps.
+-- By a row's share all mass is on BOS, by weight nearly none.
+function witness.softpick(task)
+  check.argument("lab.witness.softpick", "first argument", task, "task")
+  local d = task.d_model
+  local m = blank(task, "softpick")
+  local w_q, w_k = m:parameter "layer1.w_q", m:parameter "layer1.w_k"
+  w_q:set(1, 1, 1)
+  w_q:set(1, d, 1)
+  w_q:set(2, 2, 1)
+  w_k:set(1, 1, 1 / 32)
+  w_k:set(1, 2, -8)
+  w_k:set(1, d, -8)
+  w_k:set(2, 2, 8)
+  w_k:set(2, d, 8)
+  m:parameter("layer1.w_v"):set(1, 1, 0)
   return m
 end
 

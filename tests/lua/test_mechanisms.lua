@@ -51,6 +51,13 @@ check.test("the manual says what plugins say, and what was measured", function()
   check.contains(text, ("| sinklogit | %s | %s |"):format(steps, linf))
 end)
 
+check.test("softpick by hand: no error, no weight on BOS, and a proxy of 1", function()
+  local r = run("--only=softpick")
+  check.equal(r.code, 2, r.err)
+  local _, holds = r.out:gsub("\nholds  softpick witness: ", "")
+  check.equal(holds, 4, r.out)
+end)
+
 check.test("refusals", function()
   local r = run("--only=softmx")
   check.equal(r.code, 1)
