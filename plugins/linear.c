@@ -6,28 +6,32 @@
 ** (Katharopoulos et al. 2020, arXiv 2006.16236, equations 7 to 12; eps 1e-6 as in
 ** their code). feature identity: f(x) = x, and m_i = max (|sum_j a_ij|, 1), the
 ** "linear kernel" of Gu et al. 2025 (arXiv 2410.10781, code sail-sg/Attention-Sink).
+** feature mlp: f(x) = W2 relu (W1 x), the "MLP kernel" there, with the same m_i; W1 is
+** hidden x d_head and W2 d_head x hidden, the same for queries and keys. There all heads
+** of a layer have one pair, and hidden is d_head; here each head has its own pair.
 ** normalise = false: m_i = 1. The sums over j are carried from token to token, so the
 ** time is linear in the length. */
+#include <sinklab/reduce.h>
 #include <sinklab/vmath.h>
 #include <string.h>
 
 typedef struct config {
-  double eps;
-  int feature, normalise;
+  double eps, init;
+  int feature, normalise, hidden;
 } config;
 
-enum { ELU1, IDENTITY };
-static const char *const features[] = { "elu1", "identity", NULL };
+enum { ELU1, IDENTITY, MLP };
+static const char *const features[] = { "elu1", "identity", "mlp", NULL };
 
 static const sl_option options[] = {
   { .name = "feature",
-    .doc = "what queries and keys go through: elu (x) + 1, or nothing",
+    .doc = "of queries and keys: elu (x) + 1, x, or a learned map of x",
     .type = SL_CHOICE,
     .offset = offsetof (config, feature),
     .def = ELU1,
     .choices = features },
   { .name = "normalise",
-    .doc = "divide by the sum of a row (identity: by 1 at least)",
+    .doc = "divide by the sum of a row (but for elu1: by 1 at least)",
     .type = SL_BOOL,
     .offset = offsetof (config, normalise),
     .def = 1 },
@@ -38,6 +42,20 @@ static const sl_option options[] = {
     .def = 1e-6,
     .min = 0,
     .max = 1 },
+  { .name = "hidden",
+    .doc = "rows of W1 of mlp; as published the width of a head",
+    .type = SL_INT,
+    .offset = offsetof (config, hidden),
+    .def = 16,
+    .min = 1,
+    .max = 256 },
+  { .name = "init",
+    .doc = "standard deviation that W1 and W2 of mlp start with",
+    .type = SL_REAL,
+    .offset = offsetof (config, init),
+    .def = 0.02,
+    .min = 1e-6,
+    .max = 10 },
   { 0 }
 };
 
@@ -47,10 +65,31 @@ static const sl_input inputs[] = { { .name = "q", .width = { 1, 0 } },
                                    { .name = "v", .width = { 1, 0 } },
                                    { 0 } };
 
-/* What is carried along the sequence, in scratch: S (d x d) and z (d); and features
-** of one query and one key. */
+enum { W1, W2 };
+static const sl_param params[] = { { .name = "w1",
+                                     .doc = "of mlp: (hidden, d_head)",
+                                     .width = { 1, 0 },
+                                     .init = SL_NORMAL },
+                                   { .name = "w2",
+                                     .doc = "of mlp: (d_head, hidden)",
+                                     .width = { 1, 0 },
+                                     .init = SL_NORMAL },
+                                   { 0 } };
+
+static void adapt (const void *options_in_effect, sl_param *param,
+                   sl_input *input) {
+  const config *o = options_in_effect;
+  (void)input;
+  for (int i = W1; i <= W2; i++) {
+    param[i].width = (sl_width){ o->feature == MLP ? o->hidden : 0, 0 };
+    param[i].scale = o->init;
+  }
+}
+
+/* What is carried along the sequence, in scratch: S (d x d) and z (d); features of one
+** query and one key; and relu (W1 x) of one of them with its gradient. */
 typedef struct state {
-  real *sum, *total, *fq, *fk;
+  real *sum, *total, *fq, *fk, *hidden;
 } state;
 
 static state state_of (const sl_call *c, int d) {
@@ -59,32 +98,76 @@ static state state_of (const sl_call *c, int d) {
   s.total = s.sum + n * n;
   s.fq = s.total + n;
   s.fk = s.fq + n;
+  s.hidden = s.fk + n;
   memset (s.sum, 0, (size_t)(n * n + n) * sizeof *s.sum);
   return s;
 }
 
-static int plan (const void *o, const sl_shape *sh, sl_plan *p, char *err,
-                 size_t cap) {
+static int plan (const void *options_in_effect, const sl_shape *sh, sl_plan *p,
+                 char *err, size_t cap) {
+  const config *o = options_in_effect;
   const size_t d = (size_t)sh->d_head;
-  (void)o, (void)err, (void)cap;
-  p->scratch = d * d + 3 * d;
+  (void)err, (void)cap;
+  p->scratch = d * d + 3 * d + 2 * (size_t)o->hidden;
   p->saved = (size_t)sh->t; /* sum_j a_ij */
   return 0;
 }
 
-static void feature (const config *o, int d, const real *restrict x,
-                     real *restrict f) {
+/* relu (W1 x) into h */
+static void hidden_of (const sl_call *c, int d, const real *x, real *h) {
+  const config *o = c->config;
+  for (ptrdiff_t i = 0; i < o->hidden; i++) {
+    const real y = sl_row_dot (d, c->param + i * d, x);
+    h[i] = y > 0 ? y : 0;
+  }
+}
+
+static void feature (const sl_call *c, const state *s, int d,
+                     const real *restrict x, real *restrict f) {
+  const config *o = c->config;
+  const ptrdiff_t n = o->hidden;
   if (o->feature == IDENTITY)
     memcpy (f, x, (size_t)d * sizeof *f);
-  else
+  else if (o->feature == ELU1)
     for (int i = 0; i < d; i++) f[i] = x[i] > 0 ? x[i] + 1 : sl_expv (x[i]);
+  else {
+    hidden_of (c, d, x, s->hidden);
+    for (ptrdiff_t i = 0; i < d; i++)
+      f[i] = sl_row_dot (n, c->param + n * d + i * n, s->hidden);
+  }
+}
+
+/* dx = W1^T (h > 0: W2^T df), in place of df */
+static void mlp_back (const sl_call *c, const state *s, int d,
+                      const real *restrict x, real *restrict dx,
+                      real *restrict dparam) {
+  const config *o = c->config;
+  const ptrdiff_t n = o->hidden;
+  const real *w1 = c->param, *w2 = w1 + n * d;
+  real *h = s->hidden, *dh = h + n;
+  hidden_of (c, d, x, h);
+  memset (dh, 0, (size_t)n * sizeof *dh);
+  for (ptrdiff_t i = 0; i < d; i++)
+    for (ptrdiff_t k = 0; k < n; k++) {
+      dh[k] += h[k] > 0 ? w2[i * n + k] * dx[i] : 0;
+      dparam[n * d + i * n + k] += dx[i] * h[k];
+    }
+  memset (dx, 0, (size_t)d * sizeof *dx);
+  for (ptrdiff_t k = 0; k < n; k++)
+    for (ptrdiff_t i = 0; i < d; i++) {
+      dx[i] += w1[k * d + i] * dh[k];
+      dparam[k * d + i] += dh[k] * x[i];
+    }
 }
 
 /* dx = df f'(x), in place. */
-static void feature_back (const config *o, int d, const real *restrict x,
-                          real *restrict dx) {
-  if (o->feature == IDENTITY) return;
-  for (int i = 0; i < d; i++) dx[i] *= x[i] > 0 ? 1 : sl_expv (x[i]);
+static void feature_back (const sl_call *c, const state *s, int d,
+                          const real *restrict x, real *restrict dx,
+                          real *dparam) {
+  const config *o = c->config;
+  if (o->feature == MLP) mlp_back (c, s, d, x, dx, dparam);
+  if (o->feature == ELU1)
+    for (int i = 0; i < d; i++) dx[i] *= x[i] > 0 ? 1 : sl_expv (x[i]);
 }
 
 /* m of a row whose weights sum to a; 1 for a row of elu1 that is all 0. */
@@ -113,12 +196,6 @@ static void remember (const state *s, int d, const real *restrict f,
   }
 }
 
-static real dot (int d, const real *x, const real *y) {
-  real sum = 0;
-  for (int i = 0; i < d; i++) sum += x[i] * y[i];
-  return sum;
-}
-
 static void forward (const sl_call *c, const sl_shape *sh,
                      const real *const *in, real *out, real *saved) {
   const config *o = c->config;
@@ -127,10 +204,10 @@ static void forward (const sl_call *c, const sl_shape *sh,
   const state s = state_of (c, d);
   for (ptrdiff_t i = 0; i < sh->t; i++) {
     real *restrict y = out + i * d;
-    feature (o, d, in[K] + i * d, s.fk);
-    feature (o, d, in[Q] + i * d, s.fq);
+    feature (c, &s, d, in[K] + i * d, s.fk);
+    feature (c, &s, d, in[Q] + i * d, s.fq);
     remember (&s, d, s.fk, in[V] + i * d);
-    saved[i] = scale * dot (d, s.fq, s.total);
+    saved[i] = scale * sl_row_dot (d, s.fq, s.total);
     const real m = scale / divisor (o, saved[i]);
     memset (y, 0, (size_t)d * sizeof *y);
     for (ptrdiff_t a = 0; a < d; a++)
@@ -150,39 +227,38 @@ static void backward (const sl_call *c, const sl_shape *sh,
   const int d = sh->d_head;
   const real scale = (real)c->scale;
   state s = state_of (c, d);
-  (void)dparam;
   for (ptrdiff_t i = 0; i < sh->t; i++) {
     const real m = 1 / divisor (o, saved[i]);
-    const real e =
-        -dot (d, dout + i * d, out + i * d) * divisor_slope (o, saved[i]) * m;
+    const real e = -sl_row_dot (d, dout + i * d, out + i * d) *
+                   divisor_slope (o, saved[i]) * m;
     real *dq = din[Q] + i * d;
-    feature (o, d, in[K] + i * d, s.fk);
+    feature (c, &s, d, in[K] + i * d, s.fk);
     remember (&s, d, s.fk, in[V] + i * d);
     for (ptrdiff_t a = 0; a < d; a++)
-      dq[a] =
-          scale * (m * dot (d, s.sum + a * d, dout + i * d) + e * s.total[a]);
-    feature_back (o, d, in[Q] + i * d, dq);
+      dq[a] = scale * (m * sl_row_dot (d, s.sum + a * d, dout + i * d) +
+                       e * s.total[a]);
+    feature_back (c, &s, d, in[Q] + i * d, dq, dparam);
   }
   s = state_of (c, d);
   for (ptrdiff_t i = sh->t - 1; i >= 0; i--) {
     const real m = 1 / divisor (o, saved[i]);
-    const real e =
-        -dot (d, dout + i * d, out + i * d) * divisor_slope (o, saved[i]) * m;
+    const real e = -sl_row_dot (d, dout + i * d, out + i * d) *
+                   divisor_slope (o, saved[i]) * m;
     const real *v = in[V] + i * d;
     real *dk = din[K] + i * d, *dv = din[V] + i * d;
-    feature (o, d, in[Q] + i * d, s.fq);
-    feature (o, d, in[K] + i * d, s.fk);
+    feature (c, &s, d, in[Q] + i * d, s.fq);
+    feature (c, &s, d, in[K] + i * d, s.fk);
     for (ptrdiff_t a = 0; a < d; a++) {
       for (int b = 0; b < d; b++)
         s.sum[a * d + b] += m * s.fq[a] * dout[i * d + b];
       s.total[a] += e * s.fq[a];
-      dk[a] = scale * (dot (d, s.sum + a * d, v) + s.total[a]);
+      dk[a] = scale * (sl_row_dot (d, s.sum + a * d, v) + s.total[a]);
     }
     memset (dv, 0, (size_t)d * sizeof *dv);
     for (ptrdiff_t a = 0; a < d; a++)
       for (int b = 0; b < d; b++) dv[b] += s.fk[a] * s.sum[a * d + b];
     for (int b = 0; b < d; b++) dv[b] *= scale;
-    feature_back (o, d, in[K] + i * d, dk);
+    feature_back (c, &s, d, in[K] + i * d, dk, dparam);
   }
 }
 
@@ -195,10 +271,10 @@ static void weights (const sl_call *c, const sl_shape *sh,
   memset (w, 0, (size_t)(t * t) * sizeof *w);
   for (ptrdiff_t i = 0; i < t; i++) {
     real *row = w + i * t, sum = 0;
-    feature (o, sh->d_head, in[Q] + i * d, s.fq);
+    feature (c, &s, sh->d_head, in[Q] + i * d, s.fq);
     for (ptrdiff_t j = 0; j <= i; j++) {
-      feature (o, sh->d_head, in[K] + j * d, s.fk);
-      row[j] = (real)c->scale * dot (sh->d_head, s.fq, s.fk);
+      feature (c, &s, sh->d_head, in[K] + j * d, s.fk);
+      row[j] = (real)c->scale * sl_row_dot (sh->d_head, s.fq, s.fk);
       sum += row[j];
     }
     for (ptrdiff_t j = 0; j <= i; j++) row[j] /= divisor (o, sum);
@@ -214,5 +290,7 @@ SL_PLUGIN = { SL_ABI,
               .flags = SL_CAUSAL_ONLY | SL_KINKED,
               .config_size = sizeof (config),
               .options = options,
+              .params = params,
               .inputs = inputs,
-              .mix = &mix };
+              .mix = &mix,
+              .adapt = adapt };

@@ -1,5 +1,5 @@
-/* check_mixes.c - mixes that carry a state or forget, against the published formulas:
-** outputs, weights, and gradients by differences. */
+/* check_mixes.c - mixes that carry a state, forget or learn their features, against the
+** published formulas: outputs, weights, and gradients by differences. */
 #include "attention/attention.h"
 #include "support/op_bench.h"
 #include "support/op_case.h"
@@ -10,7 +10,7 @@
 #include <string.h>
 
 typedef long double wide;
-enum { HEADS = 2, BATCH = 2, D = 3, T = 41, INPUTS = 4, NUMBERS = 3 };
+enum { HEADS = 2, BATCH = 2, D = 3, T = 41, INPUTS = 4, NUMBERS = 2 * 5 * D };
 static const int lengths[BATCH] = { T, 7 };
 
 /* One head of one sequence as the formulas see it. */
@@ -32,6 +32,7 @@ typedef struct mix_case {
   int params;
   double spread, spread_of_last; /* of inputs, and of what gates or steps */
   wide x[4];                     /* numbers of the formula */
+  uint64_t seed; /* of differences, where one must keep off the kinks of relu */
 } mix_case;
 
 static wide dot (const head *x, int a, int i, int b, int j) {
@@ -98,6 +99,35 @@ static void ssm (const head *x, wide w[T][T]) {
       w[i][j] = dot (x, 2, i, 1, j) * decay * dt[j];
       if (i == j && x->c->params == 3) w[i][j] += x->param[2];
     }
+}
+
+/* Gu et al., MLP kernel: phi (q).phi (k), phi (x) = W2 relu (W1 x), rows divided by
+** max (|sum|, 1). x: hidden, whether rows are divided. */
+static void mlp (const head *x, wide w[T][T]) {
+  const int hidden = (int)x->c->x[0];
+  const double *w1 = x->param, *w2 = w1 + hidden * D;
+  wide phi[2][T][D];
+  for (int a = 0; a < 2; a++)
+    for (int t = 0; t < x->t; t++) {
+      memset (phi[a][t], 0, sizeof phi[a][t]);
+      for (int k = 0; k < hidden; k++) {
+        wide h = 0;
+        for (int i = 0; i < D; i++)
+          h += (wide)w1[k * D + i] * x->in[a][t * x->stride[a] + i];
+        for (int i = 0; i < D; i++)
+          phi[a][t][i] += w2[i * hidden + k] * (h > 0 ? h : 0);
+      }
+    }
+  for (int i = 0; i < x->t; i++) {
+    wide sum = 0;
+    for (int j = 0; j <= i; j++) {
+      for (int k = 0; k < D; k++)
+        w[i][j] += SCALE * phi[0][i][k] * phi[1][j][k];
+      sum += w[i][j];
+    }
+    for (int j = 0; j <= i && x->c->x[1] != 0; j++)
+      w[i][j] /= fmaxl (fabsl (sum), 1);
+  }
 }
 
 #define QKV .width = { D, D, D }, .spread = 1.5
@@ -172,6 +202,24 @@ static const mix_case cases[] = {
     VBC (2, 1, 2),
     .params = 2,
     .x = { 1, 1, 0.01L } },
+  { "mlp",
+    "linear",
+    { { "feature", 0, "mlp" }, { "hidden", 4, NULL } },
+    mlp,
+    QKV,
+    .params = 2 * 4 * D,
+    .x = { 4, 1 },
+    .seed = 3 },
+  { "mlp sums",
+    "linear",
+    { { "feature", 0, "mlp" },
+      { "hidden", 5, NULL },
+      { "normalise", 0, NULL } },
+    mlp,
+    QKV,
+    .params = 2 * 5 * D,
+    .x = { 5, 0 },
+    .seed = 3 },
 };
 enum { CASES = sizeof cases / sizeof *cases };
 
@@ -392,7 +440,7 @@ START_TEST (gradients_by_differences) {
     o.in[o.n_in++] = (op_input){ OP_WHOLE, 0, FEW, 1, { BATCH } };
     if (c->x[2] == 1 && c->weights == retention) /* sums above 1 from row 0 */
       o.in[0].low = o.in[1].low = 1, o.in[0].high = o.in[1].high = 2;
-    op_case_run (&o, 11 + (uint64_t)k);
+    op_case_run (&o, c->seed ? c->seed : 11);
   }
 }
 END_TEST

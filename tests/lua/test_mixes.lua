@@ -1,4 +1,5 @@
--- test_mixes.lua - mixes with a state or a forget gate in models: trained and measured.
+-- test_mixes.lua - mixes with a state, a forget gate or learned features in models:
+-- trained and measured.
 local check = require "check"
 local lab = require "sinklab"
 
@@ -18,6 +19,7 @@ local mixes = {
   "retention", { map = "retention", normalise = true }, "forgetting",
   { map = "forgetting", gate = "sigmoid_gate" }, { map = { "forgetting", gate = "fixed" } },
   "ssm", { map = "ssm", state = 4, skip = false },
+  { map = "linear", feature = "mlp", hidden = 8, init = 0.3 },
 }
 
 check.test("some steps of training lower the loss; sinks are measured", function()
@@ -57,6 +59,14 @@ check.test("parameters start as their plugins say", function()
   check.equal(short:parameter("layer1.ssm.dt_bias"):get(1, 1), 0.0)
   check.equal(short:parameters()["layer1.ssm.skip"], nil)
   check.equal(m:parameter "layer1.ssm.b".shape, { 16, 8 }) -- shared, twice d_head
+  local mlp = model { map = "linear", feature = "mlp", hidden = 5 }
+  check.contains(tostring(mlp), "layer1.linear.w1  (2, 40)")
+  local sum, w2 = 0, mlp:parameter "layer1.linear.w2"
+  for head = 1, 2 do
+    for i = 1, 40 do sum = sum + w2:get(head, i) ^ 2 end
+  end
+  check.close(math.sqrt(sum / 80), 0.02, 0.006)
+  check.equal(model "linear":parameters()["layer1.linear.w1"], nil)
   local fixed = model { map = { "forgetting", gate = "fixed" } }:parameters()
   check.equal({ fixed["layer1.forgetting.f"], fixed["layer1.forgetting.bias"] }, {})
 end)
