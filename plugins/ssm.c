@@ -11,10 +11,10 @@
 **
 ** As published: B and C are shared by all heads (one group), state is twice d_head
 ** (128 of heads of 64), skip starts at 1, softplus (bias) is log-uniform between
-** dt_min and dt_max. A there is drawn from [a_min, a_max); here the heads stand evenly
-** in that range, A = A_h exp (a_log). C.B has no scale. The short convolution before
-** and the gated norm behind the published block belong to the model, not to this
-** file. */
+** dt_min and dt_max (within 5 % at the defaults: it is the bias that is drawn
+** uniformly). A there is drawn from [a_min, a_max); here the heads stand evenly in that
+** range, A = A_h exp (a_log). C.B has no scale. The short convolution before and the
+** gated norm behind the published block belong to the model, not to this file. */
 #include <math.h>
 #include <sinklab/reduce.h>
 #include <sinklab/vmath.h>
