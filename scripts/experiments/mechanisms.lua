@@ -50,6 +50,11 @@ local entries = {
   { label = "linear-identity", attention = { map = "linear", feature = "identity" } },
   { label = "linear-identity-alone",
     attention = { map = "linear", feature = "identity", normalise = false } },
+  { label = "retention", attention = { map = "retention" } },
+  { label = "forgetting", attention = { map = "forgetting" } },
+  { label = "differential", attention = { map = "differential" } },
+  { label = "differential-plain", attention = { map = "differential", norm = false } },
+  { label = "ssm", attention = { map = "ssm" } },
 }
 
 local labels = {}
