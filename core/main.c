@@ -1,4 +1,5 @@
-/* main.c - the command line: finds the command, runs it, sets the exit status. */
+/* main.c - the command line: finds the command, runs it, sets the exit
+** status. */
 #include "base/file.h"
 #include "base/interrupt.h"
 #include "base/isa.h"
@@ -55,8 +56,8 @@ static int parse_threads (const char *text, int *threads, sl_error *e) {
   return 0;
 }
 
-/* Takes the host's options and at most 'words' words out of argv; what is left is
-** the script's. */
+/* Takes the host's options and at most 'words' words out of argv; what is left
+** is the script's. */
 static int parse (arguments *a, int words, int argc, char **argv, sl_error *e) {
   memset (a, 0, sizeof *a);
   a->rest = argv;
@@ -208,7 +209,8 @@ static int find_script (const sl_session *s, const char *name, char *path,
   return -1;
 }
 
-/* Lua: (arguments, name shown): arg, as lua itself sets it, and core.host.shown. */
+/* Lua: (arguments, name shown): arg, as lua itself sets it, and
+** core.host.shown. */
 static int set_arg (lua_State *L) {
   const arguments *a = lua_touserdata (L, 1);
   lua_createtable (L, a->n, 1);

@@ -1,4 +1,5 @@
-/* check_draw.c - random operations: which words they use, and their statistics. */
+/* check_draw.c - random operations: which words they use, and their
+** statistics. */
 #include "support/op_try.h"
 #include "support/suite.h"
 #include <math.h>
@@ -202,8 +203,8 @@ END_TEST
 
 enum { MANY = 1 << 18 };
 
-/* Mean, variance, third and fourth moment within six standard errors, neighbours
-** and samples without correlation. */
+/* Mean, variance, third and fourth moment within six standard errors,
+** neighbours and samples without correlation. */
 static void moments_test (op_try *t) {
   static const struct {
     const char *op;

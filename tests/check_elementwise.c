@@ -1,4 +1,5 @@
-/* check_elementwise.c - arithmetic, functions and comparisons, element by element. */
+/* check_elementwise.c - arithmetic, functions and comparisons, element by
+** element. */
 #include "support/op_try.h"
 #include "support/suite.h"
 #include <math.h>

@@ -1,4 +1,5 @@
-/* check_file.c - whole files, folders, hashes and places, and their failures. */
+/* check_file.c - whole files, folders, hashes and places, and their
+** failures. */
 #include "base/file.h"
 #include "base/memory.h"
 #include "support/suite.h"

@@ -67,8 +67,8 @@ START_TEST (embedding) {
 }
 END_TEST
 
-/* An index that chooses nothing: NaN where it would have gone, nothing elsewhere,
-** and no gradient. */
+/* An index that chooses nothing: NaN where it would have gone, nothing
+** elsewhere, and no gradient. */
 static void outside_test (op_try *t) {
   const double id[] = { 0, 4, -1, 1.5, NAN, 3 };
   const sl_axis_attr axis = { 0 };
@@ -108,8 +108,8 @@ START_TEST (indices_outside) {
 }
 END_TEST
 
-/* x[.., at, ..] where the other indices are those of row-major place i of 'shape',
-** with broadcasting. */
+/* x[.., at, ..] where the other indices are those of row-major place i of
+** 'shape', with broadcasting. */
 static size_t place (const sl_tensor *x, const sl_tensor *shape, size_t i,
                      int axis, size_t at) {
   size_t offset = 0, scale = 1;

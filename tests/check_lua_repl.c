@@ -1,4 +1,5 @@
-/* check_lua_repl.c - the prompt on a terminal: a pseudo-terminal, typed into. */
+/* check_lua_repl.c - the prompt on a terminal: a pseudo-terminal, typed
+** into. */
 #include "base/file.h"
 #include "base/memory.h"
 #include "support/suite.h"
@@ -67,8 +68,9 @@ static void expect (const char *part) {
   ck_abort_msg ("the screen shows no \"%s\" but \"%s\"", part, screen.text);
 }
 
-/* Type control keys at the next prompt. The prompt is shown an instant before the
-** editor takes the terminal over; until then Ctrl-D would be the terminal's own. */
+/* Type control keys at the next prompt. The prompt is shown an instant before
+** the editor takes the terminal over; until then Ctrl-D would be the terminal's
+** own. */
 static void press (const char *prompt, const char *keys) {
   struct termios mode;
   expect (prompt);

@@ -1,4 +1,5 @@
-/* check_memory.c - sizes, alignment, zeros, counters and the fail-after knob. */
+/* check_memory.c - sizes, alignment, zeros, counters and the fail-after
+** knob. */
 #include "base/memory.h"
 #include "support/suite.h"
 #include <stdint.h>

@@ -27,7 +27,8 @@ static void note (void *context, int index, int worker) {
       sigismember (&set, SIGINT) && sigismember (&set, SIGTERM);
 }
 
-/* The worker of an index, from the promise alone: deal out the range lengths. */
+/* The worker of an index, from the promise alone: deal out the range
+** lengths. */
 static int owner (const record *r, int index) {
   int w = 0, end = 0;
   for (;; w++) {

@@ -1,4 +1,5 @@
-/* check_reduce.c - sum, mean, max, var, argmax and cumsum against plain loops. */
+/* check_reduce.c - sum, mean, max, var, argmax and cumsum against plain
+** loops. */
 #include "support/op_try.h"
 #include "support/suite.h"
 #include <math.h>

@@ -1,4 +1,5 @@
-/* link_core.c - a program of sinklab_core alone, whole: it links without Lua. */
+/* link_core.c - a program of sinklab_core alone, whole: it links without
+** Lua. */
 #include "base/isa.h"
 #include <stdio.h>
 

@@ -3,7 +3,8 @@
 #define SL_ERROR_H
 #include <stddef.h>
 
-/* Filled by the callee on failure only. Functions that fail return -1 or NULL. */
+/* Filled by the callee on failure only. Functions that fail return -1 or
+** NULL. */
 typedef struct sl_error {
   char text[1024];
 } sl_error;

@@ -4,14 +4,16 @@
 #include "base/error.h"
 #include <stddef.h>
 
-/* Write n bytes to 'path' by way of a temporary file beside it, fsync and rename:
-** a reader sees the old content or the new, never a part, also after a crash.
-** The mode is 0666 without the umask. Refuses to replace what is not a file (a
-** folder, a device). On failure 'path' is as before and nothing is left beside. */
+/* Write n bytes to 'path' by way of a temporary file beside it, fsync and
+** rename: a reader sees the old content or the new, never a part, also after a
+** crash. The mode is 0666 without the umask. Refuses to replace what is not a
+** file (a folder, a device). On failure 'path' is as before and nothing is left
+** beside. */
 int sl_file_write (const char *path, const void *data, size_t n, sl_error *e);
 
 /* The whole file in memory with a NUL after its last byte (free with sl_free),
-** its size in *n. Refuses folders and files over 'limit' bytes (0: no limit). */
+** its size in *n. Refuses folders and files over 'limit' bytes (0: no
+** limit). */
 char *sl_file_read (const char *path, size_t limit, size_t *n, sl_error *e);
 
 /* Make a folder and its parents; an existing folder is no error. */
@@ -23,9 +25,10 @@ int sl_folder_exists (const char *path);
 /* The folder of the running executable, without a slash at its end. */
 int sl_executable_folder (char *path, size_t size, sl_error *e);
 
-/* The folder of the Lua files: the environment variable SINKLAB_SCRIPTS if it is
-** set, else ../share/sinklab/scripts seen from the executable (installed), else
-** scripts/ of the source tree that this was built from. -1 if none exists. */
+/* The folder of the Lua files: the environment variable SINKLAB_SCRIPTS if it
+** is set, else ../share/sinklab/scripts seen from the executable (installed),
+** else scripts/ of the source tree that this was built from. -1 if none
+** exists. */
 int sl_data_folder (char *path, size_t size, sl_error *e);
 
 /* The folder of installed plugins: ../lib/sinklab/plugins seen from the

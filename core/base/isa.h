@@ -1,7 +1,7 @@
 /* isa.h - which build of the numeric code this machine runs.
 **
-** Numeric files (ops, attention, optimisers) are compiled once per precision and
-** instruction set; names that leave such a file are mangled by SL() of
+** Numeric files (ops, attention, optimisers) are compiled once per precision
+** and instruction set; names that leave such a file are mangled by SL() of
 ** sinklab/plugin.h: no suffix for the baseline (x86-64 or arm64), _v3 (AVX2 and
 ** FMA), _v4 (AVX-512). SL_PICK chooses among the variants at run time. */
 #ifndef SL_ISA_H
@@ -14,13 +14,13 @@ typedef enum sl_isa { SL_ISA_BASE, SL_ISA_V3, SL_ISA_V4, SL_ISA_COUNT } sl_isa;
 const char *sl_isa_name (sl_isa isa);
 
 /* The best instruction set that both this binary and this machine have, or the
-** one that the environment variable SINKLAB_ISA names (empty: not set). -1 and a
-** sentence if that is unknown or cannot run here. Main thread, before threads
+** one that the environment variable SINKLAB_ISA names (empty: not set). -1 and
+** a sentence if that is unknown or cannot run here. Main thread, before threads
 ** that run numeric code start. */
 int sl_isa_choose (sl_isa *isa, sl_error *e);
 
-/* The instruction set in use: the last one that sl_isa_choose gave, the baseline
-** before its first call. */
+/* The instruction set in use: the last one that sl_isa_choose gave, the
+** baseline before its first call. */
 sl_isa sl_isa_current (void);
 
 /* 1 if this binary holds the code for 'isa' and this machine can run it (the
@@ -29,7 +29,8 @@ int sl_isa_available (sl_isa isa);
 
 /* SL_VARIANTS (type, name); declares the variants of a data symbol;
 ** SL_PICK (name, double_precision) is the address of the one in use. Which
-** variants a build holds is its option SINKLAB_VARIANTS (SL_HAVE_V3, SL_HAVE_V4). */
+** variants a build holds is its option SINKLAB_VARIANTS (SL_HAVE_V3,
+** SL_HAVE_V4). */
 #ifdef SL_HAVE_V3
 #define SL_DECLARE_V3_(name) , name##_f32_v3, name##_f64_v3
 #define SL_PICK_V3_(name, wide) \

@@ -16,7 +16,8 @@ int sl_pool_workers (const sl_pool *pool);
 /* Run task (context, index, worker) for index 0..n-1 and return when all are
 ** done. Which worker (0..workers-1) runs an index is fixed: contiguous ranges,
 ** the first n % workers one longer, so that buffers stay warm. Worker 0 is the
-** caller. Results must not depend on it. Not reentrant; one caller at a time. */
+** caller. Results must not depend on it. Not reentrant; one caller at a
+** time. */
 void sl_pool_run (sl_pool *pool, int n,
                   void (*task) (void *context, int index, int worker),
                   void *context);

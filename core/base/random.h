@@ -6,8 +6,8 @@
 
 /* Where in the random stream a run stands. A draw of a tensor whose first axis
 ** counts samples takes value i of sample s from the counter
-** { i / 4, first_sample + s, step, stream } under the key 'seed', so the numbers
-** do not depend on how a batch is cut or on which thread draws them. */
+** { i / 4, first_sample + s, step, stream } under the key 'seed', so the
+** numbers do not depend on how a batch is cut or on which thread draws them. */
 typedef struct sl_draw {
   uint64_t seed;
   uint32_t step;

@@ -42,7 +42,8 @@ const char *sl_check_doc (int i) {
   return i >= 0 && i < CHECKS ? checks[i].doc : NULL;
 }
 
-/* Mark in wanted what the list names; -1 and a sentence for a name that is none. */
+/* Mark in wanted what the list names; -1 and a sentence for a name that is
+** none. */
 static int choose (const char *only, int wanted[CHECKS], sl_error *e) {
   const char *names[CHECKS];
   for (int i = 0; i < CHECKS; i++) {

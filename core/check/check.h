@@ -1,7 +1,7 @@
 /* check.h - does a plugin keep its word? One forked child per check.
 **
-** Every check calls the kernels directly, as the host does; none needs a model. A
-** plugin that crashes or never returns ends its child, not this process. */
+** Every check calls the kernels directly, as the host does; none needs a model.
+** A plugin that crashes or never returns ends its child, not this process. */
 #ifndef SL_CHECK_H
 #define SL_CHECK_H
 #include "attention/mechanism.h"
@@ -26,15 +26,17 @@ typedef struct sl_check_settings {
   const char *only; /* names with commas between them; NULL: all */
 } sl_check_settings;
 
-/* The checks in the order in which they run: name and purpose; NULL at the end. */
+/* The checks in the order in which they run: name and purpose; NULL at the
+** end. */
 const char *sl_check_name (int i);
 const char *sl_check_doc (int i);
 enum { SL_MOST_CHECKS = 32 };
 
-/* Check a plugin by name or path, as sl_plugin_load takes it. Fills one result per
-** check that was asked for and returns their number, or -1 and a sentence: an
-** unknown name in 'only', no memory, interrupted. A plugin that cannot be loaded
-** fails the check "load", which is then among the results in any case. */
+/* Check a plugin by name or path, as sl_plugin_load takes it. Fills one result
+** per check that was asked for and returns their number, or -1 and a sentence:
+** an unknown name in 'only', no memory, interrupted. A plugin that cannot be
+** loaded fails the check "load", which is then among the results in any
+** case. */
 int sl_check_plugin (const char *plugin, const sl_check_settings *s,
                      sl_check_result results[SL_MOST_CHECKS], sl_error *e);
 #endif

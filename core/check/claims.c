@@ -1,4 +1,5 @@
-/* claims.c - the checks of what a plugin claims of its weights, and "causal". */
+/* claims.c - the checks of what a plugin claims of its weights, and
+** "causal". */
 #include "check/trial.h"
 #include <math.h>
 #include <string.h>
@@ -9,8 +10,8 @@ static double rounding (sl_dtype dtype, int n) {
   return unit * (16 + 4 * (double)n);
 }
 
-/* The weights of row i, and how many: a row plugin's output, or a row of the map
-** that a mix gives. */
+/* The weights of row i, and how many: a row plugin's output, or a row of the
+** map that a mix gives. */
 typedef struct rows {
   const double *w;
   int count, n;
@@ -165,7 +166,8 @@ typedef struct shifted {
   int rows, key; /* key: the array to which a shift is added */
 } shifted;
 
-/* Whole multiples of 1/64, and a shift that is one too: adding is exact in f32. */
+/* Whole multiples of 1/64, and a shift that is one too: adding is exact in
+** f32. */
 static void to_grid (sl_problem *p, int array) {
   for (size_t i = 0; i < p->size[array]; i++)
     p->in[array][i] = round (64 * p->in[array][i]) / 64;
@@ -180,7 +182,8 @@ static void visit_shift (sl_trial *t, sl_problem *p, void *context) {
     sl_stage *s = sl_trial_stage (t, (sl_dtype)i, p);
     const double tolerance = i == SL_F64 ? 1e-9 : 2e-4;
     for (int k = 0; k < 3 && !sl_trial_failed (t); k++) {
-      /* Keys that all move along one vector move all scores of a query alike. */
+      /* Keys that all move along one vector move all scores of a query
+      ** alike. */
       const double shift = mix ? shifts[k] / 40 : shifts[k];
       double *before, d;
       size_t at;
@@ -240,8 +243,8 @@ static int sees (const sl_problem *p, int i, int j) {
   return i == j || (j >= p->lo[i] && j < p->hi[i]);
 }
 
-/* Tokens that see token j may change with it; the outputs of all others keep their
-** bits, and no gradient flows from them to j. */
+/* Tokens that see token j may change with it; the outputs of all others keep
+** their bits, and no gradient flows from them to j. */
 static void visit_causal (sl_trial *t, sl_problem *p, void *context) {
   hidden *c = context;
   sl_stage *s = sl_trial_stage (t, SL_F64, p);

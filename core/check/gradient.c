@@ -9,8 +9,8 @@
 #define TOLERANCE 1e-6
 enum { DRAWS = 2, STEPS = 5 };
 
-/* Steps of the differences, the best for smooth kernels first: a wrong gradient is
-** wrong at all of them, a curved or a noisy one at some. */
+/* Steps of the differences, the best for smooth kernels first: a wrong gradient
+** is wrong at all of them, a curved or a noisy one at some. */
 static const double steps[STEPS] = { 1e-3, 1e-2, 1e-4, 1e-5, 1e-6 };
 
 typedef struct tally {
@@ -39,8 +39,8 @@ static double difference (sl_stage *s, double *x, double h) {
   return (8 * (f[2] - f[3]) - (f[0] - f[1])) / (6 * h);
 }
 
-/* Does the plugin's own gradient jump within h of x? Then no difference across x is
-** a derivative. A gradient that is merely wrong does not. */
+/* Does the plugin's own gradient jump within h of x? Then no difference across
+** x is a derivative. A gradient that is merely wrong does not. */
 static int beside_kink (sl_stage *s, int a, size_t i, double h, double error) {
   double *x = &s->problem->in[a][i], x0 = *x, g[2];
   for (int k = 0; k < 2; k++) {
@@ -169,8 +169,8 @@ static double jump (const line *l, const double *g, const double *h) {
   return d;
 }
 
-/* Close in on the largest jump of the gradient between x and y; a smooth gradient
-** has none left when they have met. Returns the jump that stays. */
+/* Close in on the largest jump of the gradient between x and y; a smooth
+** gradient has none left when they have met. Returns the jump that stays. */
 static double close_in (line *l, double *x, double *y) {
   gradient_at (l, *x, l->a);
   gradient_at (l, *y, l->b);
@@ -189,8 +189,8 @@ static double close_in (line *l, double *x, double *y) {
   return jump (l, l->a, l->b);
 }
 
-/* Walk one line; the jump that stays at its most suspicious step, relative to the
-** largest gradient on the line. */
+/* Walk one line; the jump that stays at its most suspicious step, relative to
+** the largest gradient on the line. */
 static double walk (line *l, double *where) {
   double largest = 0, steepest = -1, stays;
   double x = -SPAN, y, *swap;

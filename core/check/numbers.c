@@ -17,9 +17,9 @@ static double largest_of (size_t n, const double *x, double least) {
   return least;
 }
 
-/* What differences in an array are relative to, at least. A backward that takes a
-** mean off cotangents rounds at their size however little it leaves; with products of
-** inputs, at the size of those. */
+/* What differences in an array are relative to, at least. A backward that takes
+** a mean off cotangents rounds at their size however little it leaves; with
+** products of inputs, at the size of those. */
 static double least_of (const sl_problem *p, int array, double least) {
   double inputs = 1;
   if (array < 0) return least;
@@ -36,8 +36,8 @@ static void round_to_single (sl_problem *p) {
     p->cotangent[i] = (float)p->cotangent[i];
 }
 
-/* Every number moved by what f32 rounds at the size of the largest of its array:
-** sums and differences round there too. */
+/* Every number moved by what f32 rounds at the size of the largest of its
+** array: sums and differences round there too. */
 static void nudge (sl_problem *p) {
   for (int a = 0; a < p->arrays; a++) {
     const double by = 0x1p-23 * largest_of (p->size[a], p->in[a], 0);
@@ -47,8 +47,8 @@ static void nudge (sl_problem *p) {
   }
 }
 
-/* One problem in f32, in f64, and in f64 with its numbers nudged: how much an exact
-** answer moves then is no fault of f32. */
+/* One problem in f32, in f64, and in f64 with its numbers nudged: how much an
+** exact answer moves then is no fault of f32. */
 enum { NUDGED = 2, SOLUTIONS, SLACK = 64 };
 
 /* Seconds that f32 took. */
@@ -75,8 +75,8 @@ static void close_all (sl_stage *const s[SOLUTIONS]) {
     sl_stager_of (i == SL_F32 ? SL_F32 : SL_F64)->close (s[i]);
 }
 
-/* NaN is never right; infinity only where f64 is infinite too. 'least': differences
-** are relative to it at least. */
+/* NaN is never right; infinity only where f64 is infinite too. 'least':
+** differences are relative to it at least. */
 static void agree (sl_trial *t, const sl_problem *p,
                    sl_stage *const s[SOLUTIONS], double tolerance, double least,
                    range *sum) {

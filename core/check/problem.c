@@ -91,8 +91,8 @@ static int ask (const sl_problem *p, int dtype, int t, sl_plan *want,
   return 1;
 }
 
-/* Both precisions must want the same, for buffers are theirs in turn; and longer
-** sequences no less, for kernels get shorter ones than were planned. */
+/* Both precisions must want the same, for buffers are theirs in turn; and
+** longer sequences no less, for kernels get shorter ones than were planned. */
 static int plan (sl_problem *p, sl_error *e) {
   sl_plan want[2], longer;
   for (int i = 0; i < 2; i++) {

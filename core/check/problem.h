@@ -9,9 +9,9 @@ typedef struct sl_combination {
   sl_setting *settings;
 } sl_combination;
 
-/* All combinations of choices and booleans (at most 64 of them), then every number
-** at its least and at its largest value, the rest at their defaults. The first one
-** is all defaults. The count, or -1: no memory. Never freed. */
+/* All combinations of choices and booleans (at most 64 of them), then every
+** number at its least and at its largest value, the rest at their defaults. The
+** first one is all defaults. The count, or -1: no memory. Never freed. */
 int sl_combinations (const sl_loaded *l, sl_combination **list);
 
 /* Which keys the queries of a mix see. */
@@ -27,14 +27,15 @@ typedef struct sl_sizes {
 ** rows, causal, windowed and full. */
 const sl_sizes *sl_sizes_of (const sl_plugin *p);
 
-/* A problem with random numbers; never freed. 1: the plugin's plan refuses these
-** options or this shape, with its sentence; -1: no memory, or a plan that breaks
-** its rules. */
+/* A problem with random numbers; never freed. 1: the plugin's plan refuses
+** these options or this shape, with its sentence; -1: no memory, or a plan that
+** breaks its rules. */
 int sl_problem_new (const sl_mechanism *m, const sl_sizes *z, uint64_t seed,
                     sl_problem **problem, sl_error *e);
 
-/* Draw its numbers anew: stream tells draws of one seed apart. Inputs and cotangent
-** are N(0, 1) times 'spread' and N(0, 1); parameters lie near where they start. */
+/* Draw its numbers anew: stream tells draws of one seed apart. Inputs and
+** cotangent are N(0, 1) times 'spread' and N(0, 1); parameters lie near where
+** they start. */
 void sl_problem_draw (sl_problem *p, uint32_t stream, double spread);
 
 /* Uniform on [0, 1) and N(0, 1): number i of a stream of the seed. */

@@ -1,4 +1,5 @@
-/* stage.c - one precision's side of a problem: fenced buffers, watched calls. */
+/* stage.c - one precision's side of a problem: fenced buffers, watched
+** calls. */
 #include "check/stage.h"
 #include "attention/host.h"
 #include "base/memory.h"
@@ -10,7 +11,8 @@
 enum { FENCE = 64 };
 enum { FENCE_MARK = 0xfe, BLANK_MARK = 0xb1 }; /* payloads of the NaNs */
 
-/* n reals of one buffer, aligned no better than a real, as the host's rows are. */
+/* n reals of one buffer, aligned no better than a real, as the host's rows
+** are. */
 typedef struct fenced {
   const char *name;
   real *block, *data;

@@ -1,7 +1,7 @@
 /* stage.h - a problem set before a plugin's kernels, every buffer fenced.
 **
-** A problem holds its numbers in double; a stage is one precision's rounding of it
-** and calls the kernels as the host does, but watches their manners. */
+** A problem holds its numbers in double; a stage is one precision's rounding of
+** it and calls the kernels as the host does, but watches their manners. */
 #ifndef SL_STAGE_H
 #define SL_STAGE_H
 #include "attention/mechanism.h"
@@ -11,9 +11,9 @@ enum {
   SL_MOST_ARRAYS = SL_MOST_INPUTS + 2 /* a gate's head output, parameters */
 };
 
-/* One call. Its arrays are the scores (row), the head output and the input if it
-** has one (gate), or the inputs (mix; size 0: left out); the last one holds the
-** parameters of the head, size 0 if there are none. */
+/* One call. Its arrays are the scores (row), the head output and the input if
+** it has one (gate), or the inputs (mix; size 0: left out); the last one holds
+** the parameters of the head, size 0 if there are none. */
 typedef struct sl_problem {
   const sl_mechanism *mechanism;
   uint64_t seed;
@@ -37,8 +37,9 @@ typedef struct sl_faults {
   char input[160]; /* changed what it may only read */
 } sl_faults;
 
-/* What calls read and leave. Kernels find 'fence' around every buffer and 'blank'
-** in outputs and scratch: NaN stands for a NaN that is told from others. */
+/* What calls read and leave. Kernels find 'fence' around every buffer and
+** 'blank' in outputs and scratch: NaN stands for a NaN that is told from
+** others. */
 typedef struct sl_stage {
   const sl_problem *problem;
   double fence, blank, dparam; /* dparam: parameter gradients start from it */
@@ -46,8 +47,9 @@ typedef struct sl_stage {
   sl_faults faults;
 } sl_stage;
 
-/* The stage of one precision. Every call rounds the problem's numbers anew; backward
-** follows a forward of the same numbers. Stages are independent: a thread each. */
+/* The stage of one precision. Every call rounds the problem's numbers anew;
+** backward follows a forward of the same numbers. Stages are independent: a
+** thread each. */
 typedef struct sl_stager {
   sl_stage *(*open) (const sl_problem *p); /* NULL: no memory */
   void (*close) (sl_stage *s);             /* NULL is allowed */

@@ -4,8 +4,8 @@
 #include "check/check.h"
 #include "check/problem.h"
 
-/* One check of one plugin, in its child. 'result' and 'doing' lie in memory that
-** the parent reads: they outlive a crash. */
+/* One check of one plugin, in its child. 'result' and 'doing' lie in memory
+** that the parent reads: they outlive a crash. */
 typedef struct sl_trial {
   const char *plugin;      /* as the user named it */
   const sl_loaded *loaded; /* NULL in the check that loads it */
@@ -15,8 +15,9 @@ typedef struct sl_trial {
 } sl_trial;
 enum { SL_DOING = 400 };
 
-/* The verdict; without one a check has failed. The first failure stays, also when
-** 'ok' is said after it; the functions for it return -1. 'wrong' adds the arguments of the call. */
+/* The verdict; without one a check has failed. The first failure stays, also
+** when 'ok' is said after it; the functions for it return -1. 'wrong' adds the
+** arguments of the call. */
 void sl_trial_ok (sl_trial *t, const char *figure, ...) SL_PRINTF (2, 3);
 void sl_trial_none (sl_trial *t, const char *figure, ...) SL_PRINTF (2, 3);
 int sl_trial_fail (sl_trial *t, const char *why, ...) SL_PRINTF (2, 3);
@@ -37,9 +38,9 @@ void sl_trial_forward (sl_trial *t, sl_dtype dtype, sl_stage *s);
 void sl_trial_backward (sl_trial *t, sl_dtype dtype, sl_stage *s);
 void sl_trial_weights (sl_trial *t, sl_dtype dtype, sl_stage *s);
 
-/* Visit every shape with all combinations of options, or with the defaults only,
-** until the trial has failed. What the plugin refuses is passed over; the number
-** of visits. */
+/* Visit every shape with all combinations of options, or with the defaults
+** only, until the trial has failed. What the plugin refuses is passed over; the
+** number of visits. */
 enum { SL_DEFAULTS, SL_ALL_OPTIONS };
 int sl_trial_each (sl_trial *t, int options,
                    void (*visit) (sl_trial *t, sl_problem *p, void *context),
@@ -48,8 +49,8 @@ int sl_trial_each (sl_trial *t, int options,
 /* The mechanism with its default options; NULL after a failure. */
 const sl_mechanism *sl_trial_mechanism (sl_trial *t);
 
-/* |a - b| over the largest |element| of b, or over 'least' if that is larger: the
-** largest over n elements; NaN if one has a NaN that the other has not. */
+/* |a - b| over the largest |element| of b, or over 'least' if that is larger:
+** the largest over n elements; NaN if one has a NaN that the other has not. */
 double sl_trial_distance (size_t n, const double *a, const double *b,
                           double least, size_t *where);
 
@@ -79,9 +80,9 @@ void sl_check_null_mass (sl_trial *t);
 void sl_check_shift (sl_trial *t);
 void sl_check_causal (sl_trial *t);
 
-/* Run body in a forked child that must end within 'seconds'. Fills r, whose name is
-** set. -1 and a sentence if it cannot be forked, or if this process is told to stop
-** (the child is killed). */
+/* Run body in a forked child that must end within 'seconds'. Fills r, whose
+** name is set. -1 and a sentence if it cannot be forked, or if this process is
+** told to stop (the child is killed). */
 int sl_child_run (sl_check_body body, const char *plugin,
                   const sl_loaded *loaded, const sl_check_settings *s,
                   sl_check_result *r, sl_error *e);

@@ -4,7 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-/* A field of the options table that is a tensor; it stays on the stack. NULL: nil. */
+/* A field of the options table that is a tensor; it stays on the stack. NULL:
+** nil. */
 static sl_tensor *tensor_field (lua_State *L, int table, const char *what,
                                 const char *key, int needed) {
   sl_tensor **box;
@@ -60,12 +61,13 @@ static int apply (lua_State *L, const char *op, const void *attr, int n,
   return 1;
 }
 
-/* attention { q =, k =, v =, mechanism =, heads =, kv_heads = heads, d_head = width
-** of q / heads, scale = 1 / sqrt (d_head), causal = true, window = 0 (none), alibi =
-** false, param = (heads, n) or nil, length = (b) or nil, recompute_from = 256, layer =
-** 1 (what the plugin is told), prefix = 0 (rows of k and v before the first token) }
-** -> (b, t, heads * width of a value). q (b, t, heads * d_head), k (b, t, kv_heads *
-** d_head), v (b, t, kv_heads * dv). */
+/* attention { q =, k =, v =, mechanism =, heads =, kv_heads = heads, d_head =
+** width of q / heads, scale = 1 / sqrt (d_head), causal = true, window = 0
+** (none), alibi = false, param = (heads, n) or nil, length = (b) or nil,
+** recompute_from = 256, layer = 1 (what the plugin is told), prefix = 0 (rows
+** of k and v before the first token) }
+** -> (b, t, heads * width of a value). q (b, t, heads * d_head), k (b, t,
+** kv_heads * d_head), v (b, t, kv_heads * dv). */
 static int attention (lua_State *L) {
   static const char what[] = "attention";
   static const char *const keys[] = {
@@ -101,10 +103,10 @@ static int attention (lua_State *L) {
   return apply (L, "attention", &a, n, in);
 }
 
-/* gate { o = (b, t, heads * d), z = (b, t, heads * width), or (b, t, width) if the
-** plugin's input is shared, or nil, mechanism =, heads = 1, layer = 1, param = (heads,
-** n) or nil, length = (b) or nil } -> the shape of o: a gate plugin on the heads'
-** output. */
+/* gate { o = (b, t, heads * d), z = (b, t, heads * width), or (b, t, width) if
+** the plugin's input is shared, or nil, mechanism =, heads = 1, layer = 1,
+** param = (heads, n) or nil, length = (b) or nil } -> the shape of o: a gate
+** plugin on the heads' output. */
 static int gate (lua_State *L) {
   static const char what[] = "gate";
   static const char *const keys[] = { "o",     "z",     "mechanism", "heads",
@@ -125,10 +127,11 @@ static int gate (lua_State *L) {
   return apply (L, "gate", &a, n, in);
 }
 
-/* mix { inputs = the plugin's, in order of declaration without those left out, each
-** (b, t, heads * width) or (b, t, width) if shared, mechanism =, heads = 1, d_head =,
-** scale = 1 / sqrt (d_head), causal = true, window = 0 (none), layer = 1, param =
-** (heads, n) or nil, length = (b) or nil } -> (b, t, heads * d_out). */
+/* mix { inputs = the plugin's, in order of declaration without those left out,
+** each (b, t, heads * width) or (b, t, width) if shared, mechanism =, heads =
+** 1, d_head =, scale = 1 / sqrt (d_head), causal = true, window = 0 (none),
+** layer = 1, param = (heads, n) or nil, length = (b) or nil } -> (b, t, heads *
+** d_out). */
 static int mix (lua_State *L) {
   static const char what[] = "mix";
   static const char *const keys[] = { "inputs", "mechanism", "heads",  "d_head",
@@ -165,9 +168,9 @@ static int mix (lua_State *L) {
   return apply (L, "mix", &a, n, in);
 }
 
-/* apply_mechanism (mechanism, scores (b, h, t, t) [, { param =, length =, causal =
-** true, window = 0, d_head = 1 }]) -> weights of the same shape. d_head gives the
-** width of parameters that depend on it. */
+/* apply_mechanism (mechanism, scores (b, h, t, t) [, { param =, length =,
+** causal = true, window = 0, d_head = 1 }]) -> weights of the same shape.
+** d_head gives the width of parameters that depend on it. */
 static int apply_mechanism (lua_State *L) {
   static const char what[] = "apply_mechanism";
   static const char *const keys[] = { "param",  "length", "causal",
@@ -188,8 +191,9 @@ static int apply_mechanism (lua_State *L) {
   return apply (L, "mechanism", &a, n, in);
 }
 
-/* rope (x (b, t, h * d_head), { d_head =, pairs = "interleaved" or "half", base =
-** 10000, offset = 0 }): turned by position, offset being that of the first token. */
+/* rope (x (b, t, h * d_head), { d_head =, pairs = "interleaved" or "half", base
+** = 10000, offset = 0 }): turned by position, offset being that of the first
+** token. */
 static int rope (lua_State *L) {
   static const char what[] = "rope";
   static const char *const keys[] = { "d_head", "pairs", "base", "offset",
@@ -213,7 +217,8 @@ static int rope (lua_State *L) {
   return apply (L, "rope", &a, 1, &x);
 }
 
-/* ------------------------------------------------------------------- positions */
+/* -------------------------------------------------------------------
+** positions */
 
 static ptrdiff_t check_count (lua_State *L, int arg, lua_Integer most) {
   const lua_Integer n = luaL_checkinteger (L, arg);
@@ -235,7 +240,8 @@ static int push_doubles (lua_State *L, sl_dtype dtype, int ndim,
   return 1;
 }
 
-/* sinusoidal (n, d [, dtype = "f32"]) -> (n, d): sin at odd columns, cos at even. */
+/* sinusoidal (n, d [, dtype = "f32"]) -> (n, d): sin at odd columns, cos at
+** even. */
 static int sinusoidal (lua_State *L) {
   const ptrdiff_t dim[2] = { check_count (L, 1, 1 << 24),
                              check_count (L, 2, 1 << 16) };

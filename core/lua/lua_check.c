@@ -2,8 +2,8 @@
 #include "check/check.h"
 #include "lua/lua_common.h"
 
-/* check_plugin (name, seed, seconds, only or nil) -> { { name, state, figure, why,
-** seconds }, ... }; state is "ok", "FAIL" or "-". */
+/* check_plugin (name, seed, seconds, only or nil) -> { { name, state, figure,
+** why, seconds }, ... }; state is "ok", "FAIL" or "-". */
 static int check_plugin (lua_State *L) {
   static const char *const states[] = {
     [SL_CHECK_FAILED] = "FAIL", [SL_CHECK_OK] = "ok", [SL_CHECK_NONE] = "-"

@@ -134,8 +134,8 @@ static int is_table (lua_State *L, int index, const char *what) {
   return sl_lua_raise (L, &e);
 }
 
-/* The type of field 'key', whose value is pushed. Raw, so that the strict tables
-** of lab.options can be passed as they are. */
+/* The type of field 'key', whose value is pushed. Raw, so that the strict
+** tables of lab.options can be passed as they are. */
 static int push_field (lua_State *L, int index, const char *what,
                        const char *key) {
   if (!is_table (L, index, what)) {

@@ -1,8 +1,9 @@
-/* lua_common.h - what every binding file uses. Bindings check their arguments, call core and push
-** the result; they compute nothing themselves.
+/* lua_common.h - what every binding file uses. Bindings check their arguments,
+** call core and push the result; they compute nothing themselves.
 **
-** Each lua_<layer>.c adds its functions to the table "sinklab.core", which only the Lua half of the
-** library (scripts/sinklab) requires; users see "sinklab". */
+** Each lua_<layer>.c adds its functions to the table "sinklab.core", which only
+** the Lua half of the library (scripts/sinklab) requires; users see
+** "sinklab". */
 #ifndef SL_LUA_COMMON_H
 #define SL_LUA_COMMON_H
 #include "program/program.h"
@@ -10,8 +11,8 @@
 #include <lua.h>
 #include <lualib.h>
 
-/* Metatables. A tensor is a full userdata that holds an sl_tensor *; a program one
-** whose first field is an sl_program *. NULL there means closed. */
+/* Metatables. A tensor is a full userdata that holds an sl_tensor *; a program
+** one whose first field is an sl_program *. NULL there means closed. */
 #define SL_LUA_TENSOR "sinklab.tensor"
 #define SL_LUA_PROGRAM "sinklab.program"
 /* What core.quit raises: an int, the exit status. */
@@ -20,9 +21,9 @@
 /* The context of this Lua state. */
 sl_context *sl_lua_context (lua_State *L);
 
-/* Raise e's sentence, blamed on the nearest script line outside the library. If it
-** stands for an error that a function of the script raised (t:fill), raise that
-** error as it was. */
+/* Raise e's sentence, blamed on the nearest script line outside the library. If
+** it stands for an error that a function of the script raised (t:fill), raise
+** that error as it was. */
 int sl_lua_raise (lua_State *L, const sl_error *e);
 /* nil, sentence: trouble of the outside world. */
 int sl_lua_nil (lua_State *L, const sl_error *e);
@@ -36,9 +37,9 @@ sl_tensor *sl_lua_check_tensor (lua_State *L, int index);
 sl_tensor *sl_lua_opt_tensor (lua_State *L, int index); /* nil: NULL */
 sl_program *sl_lua_check_program (lua_State *L, int index);
 
-/* Fields of an options table at 'index' (an absolute index; nil or none there is an
-** empty table). Missing or nil gives the default; a wrong type raises "WHAT.KEY:
-** expected number, got string". Metamethods are not used. */
+/* Fields of an options table at 'index' (an absolute index; nil or none there
+** is an empty table). Missing or nil gives the default; a wrong type raises
+** "WHAT.KEY: expected number, got string". Metamethods are not used. */
 double sl_lua_number (lua_State *L, int index, const char *what,
                       const char *key, double def);
 lua_Integer sl_lua_integer (lua_State *L, int index, const char *what,
@@ -47,11 +48,13 @@ int sl_lua_boolean (lua_State *L, int index, const char *what, const char *key,
                     int def);
 const char *sl_lua_string (lua_State *L, int index, const char *what,
                            const char *key, const char *def);
-/* Raise for any key of the table that is not in the NULL-ended list, with the nearest one. */
+/* Raise for any key of the table that is not in the NULL-ended list, with the
+** nearest one. */
 void sl_lua_known (lua_State *L, int index, const char *what,
                    const char *const *keys);
 
-/* Openers: each adds to the table on top of the stack. lua_modules.c lists them. */
+/* Openers: each adds to the table on top of the stack. lua_modules.c lists
+** them. */
 void sl_lua_open_tensor (lua_State *L);    /* tensors, views, files */
 void sl_lua_open_ops (lua_State *L);       /* operations */
 void sl_lua_open_generator (lua_State *L); /* random draws */

@@ -1,8 +1,8 @@
 /* lua_generator.c - core.generator: where a script's random numbers come from.
 **
 ** A generator is a seed, and a count of the draws made: each draw has the next
-** stream number. So the same calls in the same order give the same numbers, and a
-** recorded sampler keeps its streams when the trainer replays it under the
+** stream number. So the same calls in the same order give the same numbers, and
+** a recorded sampler keeps its streams when the trainer replays it under the
 ** trainer's own seed, step and samples. */
 #include "lua/lua_tensor.h"
 #include "ops/ops.h"
@@ -85,7 +85,8 @@ static int draw (lua_State *L, generator *g, const char *name, sl_dtype dtype,
   return 1;
 }
 
-/* g:NAME (a, [b], shape, [{ dtype = }]); names of the numbers as users see them. */
+/* g:NAME (a, [b], shape, [{ dtype = }]); names of the numbers as users see
+** them. */
 static int draw_numbers (lua_State *L, const char *name, const char *a,
                          const char *b) {
   generator *g = luaL_checkudata (L, 1, GENERATOR);
@@ -113,8 +114,8 @@ static int generator_bernoulli (lua_State *L) {
   return draw_numbers (L, "bernoulli", "the probability", NULL);
 }
 
-/* g:categorical (probabilities, shape, [{ dtype = }]): a tensor (k), whose precision
-** the result has, or a list of numbers */
+/* g:categorical (probabilities, shape, [{ dtype = }]): a tensor (k), whose
+** precision the result has, or a list of numbers */
 static int generator_categorical (lua_State *L) {
   generator *g = luaL_checkudata (L, 1, GENERATOR);
   sl_random_attr attr = { 0 };
@@ -146,11 +147,11 @@ static int generator_full (lua_State *L) {
   return sl_lua_tensor_or_raise (L, t, &e);
 }
 
-/* g:fill (shape, f, [{ dtype = }]): f (buffer, step, first_sample) fills the buffer,
-** which is zero before. In a program f is called at each replay, on one thread:
-** slower than operations, for what they cannot say. step counts the trainer's steps
-** from 1 and is 0 elsewhere; first_sample says which sequence of the batch, from 0,
-** is the buffer's first. */
+/* g:fill (shape, f, [{ dtype = }]): f (buffer, step, first_sample) fills the
+** buffer, which is zero before. In a program f is called at each replay, on one
+** thread: slower than operations, for what they cannot say. step counts the
+** trainer's steps from 1 and is 0 elsewhere; first_sample says which sequence
+** of the batch, from 0, is the buffer's first. */
 static int generator_fill (lua_State *L) {
   const generator *g = luaL_checkudata (L, 1, GENERATOR);
   ptrdiff_t dim[SL_MAX_DIMS];

@@ -64,8 +64,8 @@ static void push_json (lua_State *L, const json_t *value) {
   }
 }
 
-/* json_decode (text) -> value, or nil and a sentence. null is core.json_null; text
-** after the value, a repeated key, a NUL and deep nesting are errors. */
+/* json_decode (text) -> value, or nil and a sentence. null is core.json_null;
+** text after the value, a repeated key, a NUL and deep nesting are errors. */
 static int json_decode_text (lua_State *L) {
   size_t n;
   const char *text = luaL_checklstring (L, 1, &n);

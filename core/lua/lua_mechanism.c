@@ -118,8 +118,8 @@ static int params_count (lua_State *L) {
   return 1;
 }
 
-/* mechanism:output_width (d_head, t): numbers that a head gives for a token, in sequences
-** of t tokens. */
+/* mechanism:output_width (d_head, t): numbers that a head gives for a token, in
+** sequences of t tokens. */
 static int output_width (lua_State *L) {
   const sl_mechanism *m = sl_lua_check_mechanism (L, 1);
   const lua_Integer d = luaL_checkinteger (L, 2), t = luaL_checkinteger (L, 3);
@@ -238,8 +238,8 @@ static sl_setting setting (lua_State *L, const sl_loaded *l) {
   return s;
 }
 
-/* mechanism (name [, options]): a plugin, found by name or path, with the values of
-** its options. Equal arguments give the same object. */
+/* mechanism (name [, options]): a plugin, found by name or path, with the
+** values of its options. Equal arguments give the same object. */
 static int mechanism (lua_State *L) {
   const char *name = luaL_checkstring (L, 1);
   const int has_options = !lua_isnoneornil (L, 2);

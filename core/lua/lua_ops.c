@@ -1,8 +1,9 @@
 /* lua_ops.c - every operation of ops/ops.h as a function, method or operator.
 **
-** One line of the table below a function. Tensor arguments come first; a number in
-** their place becomes a tensor of shape () in the precision of the first tensor.
-** Axes count from 1, or backwards from -1. An options table comes last. */
+** One line of the table below a function. Tensor arguments come first; a number
+** in their place becomes a tensor of shape () in the precision of the first
+** tensor. Axes count from 1, or backwards from -1. An options table comes
+** last. */
 #include "lua/lua_tensor.h"
 #include "ops/ops.h"
 #include <stdarg.h>
@@ -54,7 +55,8 @@ static int is_operand (lua_State *L, int arg) {
          luaL_testudata (L, arg, SL_LUA_TENSOR) != NULL;
 }
 
-/* in[0..n-1] from stack slots first ..; numbers are replaced by tensors there. */
+/* in[0..n-1] from stack slots first ..; numbers are replaced by tensors
+** there. */
 static void read_inputs (lua_State *L, arguments *a) {
   const char *name = a->f->name;
   sl_dtype dtype = SL_F32;
@@ -80,8 +82,8 @@ static void read_inputs (lua_State *L, arguments *a) {
   }
 }
 
-/* The leading arguments: operands, and nil between or behind them where inputs are
-** optional. What follows starts at a->rest. */
+/* The leading arguments: operands, and nil between or behind them where inputs
+** are optional. What follows starts at a->rest. */
 static void take_inputs (lua_State *L, arguments *a, int first) {
   const binding *f = a->f;
   int at = first, end = first;

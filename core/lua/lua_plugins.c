@@ -17,8 +17,8 @@ static int found_release (lua_State *L) {
   return 0;
 }
 
-/* plugins () -> { { name, path, shadowed }, ... }: everything on the search path,
-** without loading it. */
+/* plugins () -> { { name, path, shadowed }, ... }: everything on the search
+** path, without loading it. */
 static int plugins (lua_State *L) {
   sl_found **box = lua_newuserdatauv (L, sizeof *box, 0);
   sl_error e;
@@ -169,8 +169,8 @@ static void set_inputs (lua_State *L, const sl_input *p) {
   lua_setfield (L, -2, "inputs");
 }
 
-/* plugin (name) -> its identity, doc, shape, claims, options, and the parameters and
-** inputs that it has by default. */
+/* plugin (name) -> its identity, doc, shape, claims, options, and the
+** parameters and inputs that it has by default. */
 static int plugin (lua_State *L) {
   sl_error e;
   const sl_loaded *loaded = sl_plugin_load (luaL_checkstring (L, 1), &e);

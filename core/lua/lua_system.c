@@ -1,5 +1,5 @@
-/* lua_system.c - what the Lua half needs of the machine: files, clock, terminal,
-** signals, and errors blamed on the right line. */
+/* lua_system.c - what the Lua half needs of the machine: files, clock,
+** terminal, signals, and errors blamed on the right line. */
 #include "base/file.h"
 #include "base/interrupt.h"
 #include "base/isa.h"
@@ -52,8 +52,8 @@ static int system_stop_if_interrupted (lua_State *L) {
   return sl_lua_raise (L, &e);
 }
 
-/* pending_interrupt (): a library function that was stopped has more to say: the
-** error comes only after another grace (see sl_session_watch). */
+/* pending_interrupt (): a library function that was stopped has more to say:
+** the error comes only after another grace (see sl_session_watch). */
 static int system_pending_interrupt (lua_State *L) {
   if (sl_interrupted) sl_session_grace (L);
   return 0;

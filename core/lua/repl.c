@@ -35,9 +35,9 @@ static char *prompt (EditLine *line) {
   return editor_of (line)->more ? rest : first;
 }
 
-/* The next character. Ctrl-C becomes: kill the line, enter a Ctrl-C in its place;
-** read_input knows it by that. (Binding a key to a function or a macro of our own
-** would do too, but libedit never frees those.) */
+/* The next character. Ctrl-C becomes: kill the line, enter a Ctrl-C in its
+** place; read_input knows it by that. (Binding a key to a function or a macro
+** of our own would do too, but libedit never frees those.) */
 static int read_key (EditLine *line, wchar_t *key) {
   static const char enter_ctrl_c[] = { CTRL_V, CTRL_C, '\n', '\0' };
   mbstate_t state;
@@ -191,8 +191,8 @@ static void complain (lua_State *L) {
   fprintf (stderr, "sinklab: %s\n", lua_tostring (L, -1));
 }
 
-/* One input from the terminal: as many lines as make a whole. 0 with a function on
-** the stack and *silent set; 1: nothing to run; -1: the end. */
+/* One input from the terminal: as many lines as make a whole. 0 with a function
+** on the stack and *silent set; 1: nothing to run; -1: the end. */
 static int read_input (sl_session *s, editor *ed, int *silent) {
   lua_State *L = s->L;
   lua_pushliteral (L, "");

@@ -3,8 +3,8 @@
 #define SL_REPL_H
 #include "lua/session.h"
 
-/* Read, run and print until the end of the input. On a terminal errors are printed
-** and the prompt comes again; what is on a pipe is run as one script. Returns as
-** sl_session_call does. */
+/* Read, run and print until the end of the input. On a terminal errors are
+** printed and the prompt comes again; what is on a pipe is run as one script.
+** Returns as sl_session_call does. */
 int sl_repl (sl_session *s);
 #endif

@@ -148,11 +148,11 @@ void sl_session_close (sl_session *s) {
 
 /* Calls and their errors. */
 
-/* "FILE:LINE: what" of the library is of no use to the writer of a script: where
-** the script called the library is. An error that the library did not mean to
-** raise keeps its own place as well. Every other error is left alone at once: to
-** find a level takes as many steps as there are levels above it, and after a
-** stack overflow there are 200 000. */
+/* "FILE:LINE: what" of the library is of no use to the writer of a script:
+** where the script called the library is. An error that the library did not
+** mean to raise keeps its own place as well. Every other error is left alone at
+** once: to find a level takes as many steps as there are levels above it, and
+** after a stack overflow there are 200 000. */
 static void blame_script (lua_State *L) {
   static const char library[] = SL_LIBRARY_CHUNK;
   const char *text = lua_tostring (L, 1);

@@ -13,7 +13,8 @@ typedef struct sl_session {
   sl_context context;
   size_t unaccounted; /* bytes of tensors that the collector was not told of */
   lua_State *failed;  /* NULL, or the thread of a function that raised an error
-                      ** while C code ran it; the error is on top of its stack */
+                      ** while C code ran it; the error is on top of its
+                      ** stack */
   int traceback;      /* 1: errors end with a Lua traceback */
   int quiet;          /* 1: errors and failed claims only */
   char scripts[SL_PATH]; /* holds sinklab/ and experiments/ */
@@ -36,9 +37,9 @@ void sl_session_path (sl_session *s, const char *folder);
 /* From now on reading or assigning an undeclared global raises. */
 void sl_session_strict (sl_session *s);
 
-/* Call the function below n_args arguments. LUA_OK with n_results on the stack, or
-** an error code with its message (a string, or the object that core.quit raised)
-** on the top. */
+/* Call the function below n_args arguments. LUA_OK with n_results on the stack,
+** or an error code with its message (a string, or the object that core.quit
+** raised) on the top. */
 int sl_session_call (sl_session *s, int n_args, int n_results);
 
 /* Load a script file as text under the name 'shown'; -1 and a sentence. */
@@ -46,8 +47,9 @@ int sl_session_load (sl_session *s, const char *path, const char *shown,
                      sl_error *e);
 
 /* SIGINT, SIGTERM and the first SIGPIPE set sl_interrupted and, some thousand
-** instructions later, raise in the Lua code that is still running: the grace lets
-** a library function whose C loop was stopped put its results in order first. */
+** instructions later, raise in the Lua code that is still running: the grace
+** lets a library function whose C loop was stopped put its results in order
+** first. */
 void sl_session_watch (sl_session *s);
 /* Start the grace anew. */
 void sl_session_grace (lua_State *L);

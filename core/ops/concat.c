@@ -53,8 +53,8 @@ static void put (ptrdiff_t rows, ptrdiff_t n, const real *from,
       for (ptrdiff_t j = 0; j < n; j++) to[i * stride + j] = from[i * n + j];
 }
 
-/* The result is, for each position before the axis, one run of every input. Short
-** runs are read many at a time, long ones in pieces. */
+/* The result is, for each position before the axis, one run of every input.
+** Short runs are read many at a time, long ones in pieces. */
 static void forward (const sl_run *r) {
   const int axis = axis_of (r);
   ptrdiff_t outer = 1, inner = 1;

@@ -1,16 +1,18 @@
 /* draw.c - uniform, normal, randint, bernoulli, categorical.
 **
-** Element i of sample s (axis 0 counts samples; i is row-major within one) is made of
-** word i % 4 of the counter { i / 4, first_sample + s, step, stream } under the key
-** seed: its high word. Where more bits are needed, its low word is the same word of
-** the counter with 2^31 added to i / 4. f32 draws are the f64 draws with fewer bits,
-** so both precisions see the same data:
+** Element i of sample s (axis 0 counts samples; i is row-major within one) is
+** made of word i % 4 of the counter { i / 4, first_sample + s, step, stream }
+** under the key seed: its high word. Where more bits are needed, its low word
+** is the same word of the counter with 2^31 added to i / 4. f32 draws are the
+** f64 draws with fewer bits, so both precisions see the same data:
 **
 **   uniform     f32: 24 bits of the high word; f64: 53 bits of both
-**   normal      Box-Muller on elements (2k, 2k + 1): radius from the first, angle from
-**               the second; f32: 32 bits each (|z| up to 6.8), f64: 64 (up to 9.5)
-**   randint     up to 2^16 values: the high word; more: both. (word * values) >> bits,
-**               so no value's probability is off by more than 2^-32 (2^-64)
+**   normal      Box-Muller on elements (2k, 2k + 1): radius from the first,
+**               angle from the second; f32: 32 bits each (|z| up to 6.8),
+**               f64: 64 (up to 9.5)
+**   randint     up to 2^16 values: the high word; more: both.
+**               (word * values) >> bits, so no value's probability is off by
+**               more than 2^-32 (2^-64)
 **   bernoulli   high word < p 2^32
 **   categorical 53 bits of both, times the sum of the probabilities */
 #include "ops/ops.h"
@@ -25,8 +27,9 @@ SL_VMATH real from_word (uint32_t w) {
   return (real)(int32_t)(w ^ 0x80000000u) + (real)2147483648.0;
 }
 
-/* The upper half of a 32 x 32-bit product. For AVX2 gcc makes shuffles of the 64-bit
-** product that cost more than four products of halves (1.8 against 1.5 ns a word). */
+/* The upper half of a 32 x 32-bit product. For AVX2 gcc makes shuffles of the
+** 64-bit product that cost more than four products of halves (1.8 against 1.5
+** ns a word). */
 static inline uint32_t upper (uint32_t a, uint32_t m) {
 #if defined(__AVX2__) && !defined(__clang__)
   const uint32_t a0 = a & 0xffff, a1 = a >> 16, m0 = m & 0xffff, m1 = m >> 16;
@@ -37,10 +40,10 @@ static inline uint32_t upper (uint32_t a, uint32_t m) {
 #endif
 }
 
-/* Philox4x32-10 of counters { c0[i], c1[i], step, stream }: four words each, one
-** counter after the other. Salmon et al., SC 2011, as base/random.h. The upper and
-** the lower half of a product are two expressions: compilers vectorise these better
-** than one 64-bit product taken apart. */
+/* Philox4x32-10 of counters { c0[i], c1[i], step, stream }: four words each,
+** one counter after the other. Salmon et al., SC 2011, as base/random.h. The
+** upper and the lower half of a product are two expressions: compilers
+** vectorise these better than one 64-bit product taken apart. */
 static void philox (const sl_draw *at, uint32_t stream, const uint32_t *c0,
                     const uint32_t *c1, uint32_t *restrict words) {
   const uint32_t m0 = 0xD2511F53, m1 = 0xCD9E8D57;
@@ -71,8 +74,8 @@ static void philox (const sl_draw *at, uint32_t stream, const uint32_t *c0,
   }
 }
 
-/* A distribution: SL_BLOCK values from as many high (and low) words. 'table' is what
-** the op prepared: cumulative probabilities. */
+/* A distribution: SL_BLOCK values from as many high (and low) words. 'table' is
+** what the op prepared: cumulative probabilities. */
 typedef struct source {
   void (*fill) (const struct source *s, const uint32_t *hi, const uint32_t *lo,
                 real *restrict v);
@@ -163,9 +166,9 @@ static int infer_uniform (sl_infer *q, sl_error *e) {
   return infer (q, e);
 }
 
-/* -log (u) for u = (w + 1/2) / 2^bits from words of 'bits' bits: without loss of
-** precision at both ends of (0, 1). Either x = u < 1/2, or x = 1 - u, where the
-** words are turned over; with m 2^k = x, or 1 - x = u,
+/* -log (u) for u = (w + 1/2) / 2^bits from words of 'bits' bits: without loss
+** of precision at both ends of (0, 1). Either x = u < 1/2, or x = 1 - u, where
+** the words are turned over; with m 2^k = x, or 1 - x = u,
 ** log u = k log 2 + 2 atanh (s), s = (m - 1) / (m + 1), or -x / (2 - x). */
 SL_VMATH real minus_log (uint32_t hi, uint32_t lo) {
   const uint32_t flip = 0u - (hi >> 31);
@@ -212,8 +215,8 @@ SL_VMATH real minus_log (uint32_t hi, uint32_t lo) {
   return s * p + sl_choose (near_one, 0, k * ln2);
 }
 
-/* cos and sin of 2 pi w / 2^bits: the nearest quarter turn, and the rest, |t| <=
-** pi / 4, by polynomials that are nearly minimax. */
+/* cos and sin of 2 pi w / 2^bits: the nearest quarter turn, and the rest, |t|
+** <= pi / 4, by polynomials that are nearly minimax. */
 SL_VMATH void cos_sin (uint32_t hi, uint32_t lo, real *cosine, real *sine) {
   const uint32_t turned = hi + 0x20000000u;
   const uint32_t quarter = turned >> 30;

@@ -1,17 +1,19 @@
 /* elementwise.c - arithmetic and functions of one element, broadcasting.
 **
-** Conventions where mathematics has none: relu' (0) = 0 and abs' (0) = 0; a tie of
-** maximum or minimum gives half of the gradient to each side; NaN passes through
-** all of them. pow: the gradient to the exponent is 0 where the base is <= 0 (log of
-** the base does not exist there), the gradient to the base is 0 where the exponent
-** is 0. log (0), sqrt' (0), x / 0 are as IEEE 754 has them. where sends nothing to
-** its condition, which is true for every number but 0. */
+** Conventions where mathematics has none: relu' (0) = 0 and abs' (0) = 0; a tie
+** of maximum or minimum gives half of the gradient to each side; NaN passes
+** through all of them. pow: the gradient to the exponent is 0 where the base is
+** <= 0 (log of the base does not exist there), the gradient to the base is 0
+** where the exponent is 0. log (0), sqrt' (0), x / 0 are as IEEE 754 has them.
+** where sends nothing to its condition, which is true for every number but
+** 0. */
 #include "ops/map.h"
 #include <math.h>
 #include <sinklab/vmath.h>
 
-/* Loops see: g and y, gradient and value of the result (backward only); a, b, c, the
-** operands in order. A loop must not read what its OP_ line does not list. */
+/* Loops see: g and y, gradient and value of the result (backward only); a, b,
+** c, the operands in order. A loop must not read what its OP_ line does not
+** list. */
 enum { G, Y, A, B, C };
 enum {
   USE_G = 1 << G,
@@ -89,8 +91,8 @@ static int infer_broadcast (sl_infer *q, sl_error *e) {
   }                                                               \
   OBJECT (name, 2)
 
-/* The larger of two, NaN if one is; the share of the gradient of the one that is
-** the result. */
+/* The larger of two, NaN if one is; the share of the gradient of the one that
+** is the result. */
 static inline real larger (real a, real b) {
   return sl_choose ((a > b) | (a != a), a, b);
 }

@@ -1,10 +1,10 @@
 /* index.c - one_hot, embedding, gather, scatter_add: rows chosen by number.
 **
-** Indices are whole numbers from 0 stored as reals. Kernels cannot fail, so an index
-** that chooses nothing (outside the table, a fraction, NaN) is made loud: the
-** result it would have filled is NaN, which stops a training run, and it carries no
-** gradient. one_hot alone gives a row of zeros for a whole number outside its
-** classes. Sums into one row run in the order of the indices. */
+** Indices are whole numbers from 0 stored as reals. Kernels cannot fail, so an
+** index that chooses nothing (outside the table, a fraction, NaN) is made loud:
+** the result it would have filled is NaN, which stops a training run, and it
+** carries no gradient. one_hot alone gives a row of zeros for a whole number
+** outside its classes. Sums into one row run in the order of the indices. */
 #include "ops/map.h"
 #include "ops/ops.h"
 #include <math.h>
@@ -101,8 +101,8 @@ static void embedding_backward (const sl_run *r) {
 }
 
 /* What gather and scatter_add share: x is entered along an axis at places that
-** 'index' names, once for each position of 'shape'. Rows are runs along the last
-** axis of shape. */
+** 'index' names, once for each position of 'shape'. Rows are runs along the
+** last axis of shape. */
 typedef struct entry {
   sl_view shape;
   ptrdiff_t n, step; /* of x along the axis */
@@ -132,8 +132,8 @@ static int check_axis (const sl_infer *q, int n, sl_error *e) {
   return axis;
 }
 
-/* gather: x, index -> x's shape with index's size on the axis; the other axes of
-** both broadcast. y[.., i, ..] = x[.., index[.., i, ..], ..] */
+/* gather: x, index -> x's shape with index's size on the axis; the other axes
+** of both broadcast. y[.., i, ..] = x[.., index[.., i, ..], ..] */
 static int gather_infer (sl_infer *q, sl_error *e) {
   const int axis = check_axis (q, 2, e);
   sl_view x = q->in[0];
@@ -215,7 +215,8 @@ static void gather_backward (const sl_run *r) {
 }
 
 /* scatter_add: x, index, src -> x's shape; index and src broadcast to x's shape
-** with their own size on the axis. y = x; y[.., index[.., i, ..], ..] += src. */
+** with their own size on the axis. y = x; y[.., index[.., i, ..], ..] +=
+** src. */
 static int scatter_shape (const sl_view *in, int axis, sl_view *shape,
                           sl_error *e) {
   sl_view x = in[0];

@@ -114,8 +114,8 @@ static void fold_rows (sl_kernel kernel, int n, const sl_view *const *x,
 }
 
 /* The last axis is kept, earlier ones repeat. Views are in the order (kept,
-** repeated, last) with 'width' <= SL_BLOCK elements 'step' apart in last: whole rows are added to
-** a row of doubles. */
+** repeated, last) with 'width' <= SL_BLOCK elements 'step' apart in last: whole
+** rows are added to a row of doubles. */
 static void fold_columns (sl_kernel kernel, int n, const sl_view *const *x,
                           const sl_view *kept, ptrdiff_t width, ptrdiff_t step,
                           size_t outer, ptrdiff_t repeats) {

@@ -1,9 +1,10 @@
 /* op.h - what an operation is: shapes, forward, and its backward below it.
 **
 ** An op file is numeric: compiled per precision and instruction set, written in
-** terms of 'real', its kernels static, its sl_op objects mangled by SL(). Kernels
-** own no memory, keep no state, cannot fail, and give the same bits for the same
-** arguments; only ops with SL_OP_SERIAL, which the script defines, may differ. */
+** terms of 'real', its kernels static, its sl_op objects mangled by SL().
+** Kernels own no memory, keep no state, cannot fail, and give the same bits for
+** the same arguments; only ops with SL_OP_SERIAL, which the script defines, may
+** differ. */
 #ifndef SL_OP_H
 #define SL_OP_H
 #include "base/error.h"
@@ -12,10 +13,10 @@
 
 enum { SL_MAX_IN = 8, SL_MAX_OUT = 3 };
 
-/* What a kernel receives. Inputs (and their gradients) may have any strides, also
-** 0; outputs, their gradients, 'saved' and 'scratch' are contiguous and 64-byte
-** aligned. The gradient of a storage has the layout of the storage, so views need
-** no backward of their own. */
+/* What a kernel receives. Inputs (and their gradients) may have any strides,
+** also 0; outputs, their gradients, 'saved' and 'scratch' are contiguous and
+** 64-byte aligned. The gradient of a storage has the layout of the storage, so
+** views need no backward of their own. */
 typedef struct sl_run {
   const void *attr; /* the op's own attributes */
   int n_in, n_out;
@@ -70,13 +71,14 @@ typedef struct sl_op_list {
 ** NULL (with the nearest name in the sentence) if there is none. */
 const sl_op *sl_op_find (sl_dtype dtype, const char *name, sl_error *e);
 
-/* Which list the op is in: SL_F32, SL_F64 or -1 (none). This is how sl_apply knows
-** the precision of an op without inputs. */
+/* Which list the op is in: SL_F32, SL_F64 or -1 (none). This is how sl_apply
+** knows the precision of an op without inputs. */
 int sl_op_dtype (const sl_op *op);
 
 /* Lists known to sl_op_find: the ops layer's own, then those that higher layers
-** add once at start-up (attention). 'pick' returns the list in use for a precision.
-** sl_op_lists returns how many there are and fills at most 'max' pointers. */
+** add once at start-up (attention). 'pick' returns the list in use for a
+** precision. sl_op_lists returns how many there are and fills at most 'max'
+** pointers. */
 int sl_op_add_list (const sl_op_list *(*pick) (sl_dtype dtype));
 int sl_op_lists (sl_dtype dtype, int max, const sl_op_list **lists);
 #endif

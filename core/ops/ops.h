@@ -1,36 +1,37 @@
 /* ops.h - the operations by name, with their attributes.
 **
-**   elementwise, broadcasting  add sub mul div pow maximum minimum
-**                              eq ne lt le gt ge (1 or 0; no gradient)
-**                              where (condition, a, b)
-**   elementwise, one input     neg exp log tanh sigmoid relu abs sqrt square sin cos
-**                              silu gelu (sl_gelu_attr)      copy (to row-major)
-**   reductions                 sum mean max var              (sl_reduce_attr)
-**                              argmax                        (sl_axis_attr; no gradient)
-**   along an axis              cumsum softmax log_softmax    (sl_axis_attr)
-**                              concat (1 to 8 inputs)        (sl_axis_attr)
-**   indices (see below)        one_hot (index)               (sl_one_hot_attr; no gradient)
-**                              embedding (table (n, d), ids) -> ids.shape + (d)
-**                              gather (x, index)             (sl_axis_attr)
-**                              scatter_add (x, index, src)   (sl_axis_attr)
-**   random (no gradient)       uniform normal randint bernoulli (sl_random_attr)
-**                              categorical (probabilities (k)) (sl_random_attr)
-**   products                   matmul (a, b): batched, broadcasting batch axes
-**                              linear (x, w (out, in), [bias (out)])
-**   norms over the last axis   layer_norm (x, [gamma, beta]) rms_norm (x, [gamma])
-**                              (sl_norm_attr)
-**   losses                     cross_entropy (logits (..., c), targets (...))
-**                                -> mean loss, loss per target, count (sl_cross_entropy_attr)
-**                              mse (a, b) -> scalar      max_abs_error (a, b) -> scalar
-**                                (no gradient)
-**   attention layer            rope, attention, mechanism: attention/attention.h
+** Elementwise: add sub mul div pow maximum minimum, eq ne lt le gt ge (1 or 0;
+** no gradient), where (condition, a, b), which broadcast; neg exp log tanh
+** sigmoid relu abs sqrt square sin cos silu gelu; copy makes its input
+** row-major.
 **
-** Indices are whole numbers from 0. gather: x and index broadcast on the other axes,
-** the result has index's size on the axis; scatter_add is x plus src at those places.
-** An index that chooses nothing (outside, a fraction, NaN) gives NaN there and no
-** gradient; one_hot gives zeros for a whole number outside its classes.
-** What gradients are at kinks and ties: elementwise.c, reduce.c. Which random words
-** an element is made of: draw.c. */
+**   gelu                                          sl_gelu_attr
+**   sum mean max var                              sl_reduce_attr
+**   argmax (no gradient)                          sl_axis_attr
+**   cumsum softmax log_softmax                    sl_axis_attr
+**   concat (1 to 8 inputs)                        sl_axis_attr
+**   one_hot (index) (no gradient)                 sl_one_hot_attr
+**   embedding (table (n, d), ids)                 -> ids.shape + (d)
+**   gather (x, index)                             sl_axis_attr
+**   scatter_add (x, index, src)                   sl_axis_attr
+**   uniform normal randint bernoulli              sl_random_attr; no gradient
+**   categorical (probabilities (k))               sl_random_attr; no gradient
+**   matmul (a, b)                                 batch axes broadcast
+**   linear (x, w (out, in), [bias (out)])
+**   layer_norm (x, [gamma, beta])                 last axis; sl_norm_attr
+**   rms_norm (x, [gamma])                         last axis; sl_norm_attr
+**   cross_entropy (logits (..., c), targets)      sl_cross_entropy_attr
+**                                    -> mean loss, loss per target, count
+**   mse (a, b)                                    -> scalar
+**   max_abs_error (a, b)                          -> scalar; no gradient
+**   rope, attention, mechanism                    attention/attention.h
+**
+** Indices are whole numbers from 0. gather: x and index broadcast on the other
+** axes, the result has index's size on the axis; scatter_add is x plus src at
+** those places. An index that chooses nothing (outside, a fraction, NaN) gives
+** NaN there and no gradient; one_hot gives zeros for a whole number outside its
+** classes. What gradients are at kinks and ties: elementwise.c, reduce.c. Which
+** random words an element is made of: draw.c. */
 #ifndef SL_OPS_H
 #define SL_OPS_H
 #include "ops/op.h"

@@ -1,8 +1,8 @@
 /* reduce.c - sum, mean, max, var over any set of axes; argmax along one.
 **
-** Sums run in double in a fixed order. The sum of nothing is 0, its mean NaN. max
-** gives its gradient to the first (row-major) of equal maxima; NaN counts as the
-** largest number in max and argmax. */
+** Sums run in double in a fixed order. The sum of nothing is 0, its mean NaN.
+** max gives its gradient to the first (row-major) of equal maxima; NaN counts
+** as the largest number in max and argmax. */
 #include "ops/map.h"
 #include "ops/ops.h"
 #include <math.h>
@@ -163,8 +163,8 @@ static void var_backward (const sl_run *r) {
   if (g.data) SL (sl_fold) (add_deviation, 4, operand, &r->din[0], x);
 }
 
-/* The reduced axes of x without the last of them, and that last one; the axes that
-** stay. For visiting the group of one result in row-major order. */
+/* The reduced axes of x without the last of them, and that last one; the axes
+** that stay. For visiting the group of one result in row-major order. */
 typedef struct groups {
   sl_view stay, others;
   ptrdiff_t n, step; /* size and stride of the last reduced axis */

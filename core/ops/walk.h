@@ -1,10 +1,11 @@
 /* walk.h - how kernels go over views with any strides.
 **
-** sl_walk visits the positions of up to six views of one shape, last axis fastest
-** (rows of softmax, batches of matmul). sl_cursor hands out one view in blocks of
-** consecutive elements, as a pointer into the view where it lies contiguous and
-** through a buffer where it does not, so that inner loops need one form only.
-** Numeric code: include it from files that are compiled per precision. */
+** sl_walk visits the positions of up to six views of one shape, last axis
+** fastest (rows of softmax, batches of matmul). sl_cursor hands out one view in
+** blocks of consecutive elements, as a pointer into the view where it lies
+** contiguous and through a buffer where it does not, so that inner loops need
+** one form only. Numeric code: include it from files that are compiled per
+** precision. */
 #ifndef SL_WALK_H
 #define SL_WALK_H
 #include "ops/op.h"
@@ -26,8 +27,8 @@ static inline sl_view sl_spread (const sl_view *v, int ndim,
   return out;
 }
 
-/* v at position 0 of 'axis' (0..ndim-1): the rows along that axis, as positions of
-** the remaining ones. */
+/* v at position 0 of 'axis' (0..ndim-1): the rows along that axis, as positions
+** of the remaining ones. */
 static inline sl_view sl_without (const sl_view *v, int axis) {
   sl_view out = { .data = v->data, .ndim = v->ndim - 1 };
   for (int i = 0; i < out.ndim; i++) {
@@ -37,8 +38,9 @@ static inline sl_view sl_without (const sl_view *v, int axis) {
   return out;
 }
 
-/* Drop the axes of size 1 and join neighbours that lie one behind the other in all
-** n views (stride[k], one array a view). Returns the number of axes left. */
+/* Drop the axes of size 1 and join neighbours that lie one behind the other in
+** all n views (stride[k], one array a view). Returns the number of axes
+** left. */
 static inline int sl_collapse (int ndim, ptrdiff_t *dim, int n,
                                ptrdiff_t (*stride)[SL_MAX_DIMS]) {
   int last = -1;
@@ -57,7 +59,8 @@ static inline int sl_collapse (int ndim, ptrdiff_t *dim, int n,
   return last + 1;
 }
 
-/* for (sl_walk_start (&w, n, views); w.left > 0; sl_walk_next (&w)) w.at[k] ... */
+/* for (sl_walk_start (&w, n, views); w.left > 0; sl_walk_next (&w)) w.at[k]
+** ... */
 typedef struct sl_walk {
   size_t left;             /* positions still to visit, this one included */
   real *at[SL_WALK_VIEWS]; /* view k at this position; NULL: it has no data */
@@ -97,8 +100,8 @@ static inline void sl_walk_next (sl_walk *w) {
   }
 }
 
-/* One view, read or added to in row-major order, at most SL_BLOCK elements a call
-** unless it is contiguous. */
+/* One view, read or added to in row-major order, at most SL_BLOCK elements a
+** call unless it is contiguous. */
 typedef struct sl_cursor {
   real *at;
   int ndim;   /* after joining; at least 1 */
@@ -138,8 +141,8 @@ static inline void sl_cursor_advance (sl_cursor *c, ptrdiff_t run) {
   }
 }
 
-/* 'rows' runs of n elements, 'stride' apart, their elements 'step' apart, one behind
-** the other. */
+/* 'rows' runs of n elements, 'stride' apart, their elements 'step' apart, one
+** behind the other. */
 static inline void sl_copy_rows (ptrdiff_t rows, ptrdiff_t n, const real *from,
                                  ptrdiff_t stride, ptrdiff_t step,
                                  real *restrict to) {
@@ -155,8 +158,8 @@ static inline void sl_copy_rows (ptrdiff_t rows, ptrdiff_t n, const real *from,
   }
 }
 
-/* The next n elements: where they lie, or copied into 'buffer' (SL_BLOCK reals that
-** belong to this cursor until its last read). */
+/* The next n elements: where they lie, or copied into 'buffer' (SL_BLOCK reals
+** that belong to this cursor until its last read). */
 static inline const real *sl_cursor_read (sl_cursor *c, ptrdiff_t n,
                                           real *buffer) {
   const int last = c->ndim - 1;

@@ -147,8 +147,8 @@ static void size (const sl_panel *p, double side, double *w, double *h) {
   if (*h < least) *h *= ceil (least / *h);
 }
 
-/* The name of the lead is wide: position 1 makes room for it unless every position
-** has a tick. */
+/* The name of the lead is wide: position 1 makes room for it unless every
+** position has a tick. */
 void sl_heat_key_ticks (const sl_heat_data *h, int most, sl_ticks *t) {
   const size_t keys = h->cols - (h->lead != NULL);
   if (most > SL_MAX_TICKS - 1) most = SL_MAX_TICKS - 1;

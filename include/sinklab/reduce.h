@@ -1,9 +1,10 @@
 /* sinklab/reduce.h - the largest element, the sum and the dot product of a row.
 **
-** Written so that gcc and clang make vectors of them without -ffast-math: element
-** i goes to part i % SL_PARTS, the parts are folded in halves, and what is left of
-** the row is summed apart and added last. So the bits depend on the numbers and
-** nothing else. A row may be short: up to 16 elements cost a few nanoseconds. */
+** Written so that gcc and clang make vectors of them without -ffast-math:
+** element i goes to part i % SL_PARTS, the parts are folded in halves, and what
+** is left of the row is summed apart and added last. So the bits depend on the
+** numbers and nothing else. A row may be short: up to 16 elements cost a few
+** nanoseconds. */
 #ifndef SINKLAB_REDUCE_H
 #define SINKLAB_REDUCE_H
 #include <sinklab/plugin.h>

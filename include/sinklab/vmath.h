@@ -1,5 +1,5 @@
-/* sinklab/vmath.h - exp, exp - 1, log, tanh, the logistic function and softplus for
-** vector loops.
+/* sinklab/vmath.h - exp, exp - 1, log, tanh, the logistic function and softplus
+** for vector loops.
 **
 ** Scalar functions of 'real' without a branch or a call, so that a plain loop
 **
@@ -204,8 +204,8 @@ SL_VMATH real sl_sigmoidv (real x) {
   return sl_choose (x < 0, e, 1) / (1 + e);
 }
 
-/* log (1 + e^x) = max (x, 0) + log (1 + y) with y = e^-|x|. log u / (u - 1) hardly
-** changes near u = 1 + y, so the rounding of u does no harm. */
+/* log (1 + e^x) = max (x, 0) + log (1 + y) with y = e^-|x|. log u / (u - 1)
+** hardly changes near u = 1 + y, so the rounding of u does no harm. */
 SL_VMATH real sl_softplusv (real x) {
   const real y = sl_expv (-sl_abs (x)), u = 1 + y, rest = u - 1;
   const real log_u = sl_logv (u) * (y / sl_choose (rest == 0, 1, rest));

@@ -1,7 +1,8 @@
-/* op_bench.h - one operation run by itself on given numbers, in either precision.
+/* op_bench.h - one operation run by itself on given numbers, in either
+** precision.
 **
-** Outputs, saved and scratch are NaN before each pass, so that whatever a kernel
-** forgets to write shows. */
+** Outputs, saved and scratch are NaN before each pass, so that whatever a
+** kernel forgets to write shows. */
 #ifndef OP_BENCH_H
 #define OP_BENCH_H
 #include "ops/op.h"
@@ -19,8 +20,8 @@ typedef struct op_bench {
   size_t n_saved, n_scratch;
 } op_bench;
 
-/* The op in the instruction set in use; fails the test if there is none. 'attr' is
-** kept, not copied. */
+/* The op in the instruction set in use; fails the test if there is none. 'attr'
+** is kept, not copied. */
 void op_bench_start (op_bench *b, sl_dtype dtype, const char *op,
                      const void *attr);
 /* The next input, rounded to the precision. Its gradient starts as zero. */

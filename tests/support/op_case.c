@@ -205,7 +205,8 @@ static double loss (bench *b) {
   return sum;
 }
 
-/* After loss: gradients on top of 'before', of the inputs in the bit set 'wanted'. */
+/* After loss: gradients on top of 'before', of the inputs in the bit set
+** 'wanted'. */
 static void backward (bench *b, unsigned wanted) {
   const sl_run r = run_of (b);
   for (int k = 0; k < b->c->n_in; k++) {

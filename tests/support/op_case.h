@@ -2,12 +2,12 @@
 **
 ** Each case is run on its own views, without a program: in f64, with every
 ** instruction set that this machine has, with inputs that lie plain, with their
-** axes stored the other way round, backwards in memory with gaps, and repeated by a
-** stride of 0, and (where two inputs have one shape) with both inputs in one
-** storage. Outputs, saved and scratch start as NaN between guard words; the
-** cotangent is random; gradients start as a constant, to which backward must add.
-** Every element of every differentiable storage is compared with a four-point
-** difference. */
+** axes stored the other way round, backwards in memory with gaps, and repeated
+** by a stride of 0, and (where two inputs have one shape) with both inputs in
+** one storage. Outputs, saved and scratch start as NaN between guard words; the
+** cotangent is random; gradients start as a constant, to which backward must
+** add. Every element of every differentiable storage is compared with a
+** four-point difference. */
 #ifndef OP_CASE_H
 #define OP_CASE_H
 #include "ops/op.h"
@@ -29,8 +29,9 @@ typedef struct op_input {
 typedef struct op_case {
   const char *op, *note; /* note: what this case adds, for messages */
   const void *attr;
-  /* 0: smooth. Else OP_REAL values are a random order of distinct numbers this far
-  ** apart around 0, none nearer to 0 than half of it: for relu, abs, max. */
+  /* 0: smooth. Else OP_REAL values are a random order of distinct numbers this
+  ** far apart around 0, none nearer to 0 than half of it: for relu, abs,
+  ** max. */
   double kink;
   double tolerance; /* of |difference| / max (1, largest gradient); 0: 1e-8 */
   int n_in;
@@ -47,7 +48,7 @@ const op_case *cases_compose (void);
 ** values, tolerance and seed. */
 void op_case_run (const op_case *c, uint64_t seed);
 
-/* Make every instruction set the one in use in turn: for (int i = 0; op_isa (i);
-** i++) if it runs here ... */
+/* Make every instruction set the one in use in turn: for (int i = 0; op_isa
+** (i); i++) if it runs here ... */
 int op_isa (int i, const char **name);
 #endif

@@ -8,8 +8,9 @@
 ** valgrind and gdb). */
 int suite_run (const char *name, const TTest *const *tests, int n);
 
-/* main () of a file with these tests: SUITE_MAIN ("gemm", small, large). (START_TEST
-** names are variables, so no array of them can be initialised outside a function.) */
+/* main () of a file with these tests: SUITE_MAIN ("gemm", small, large).
+** (START_TEST names are variables, so no array of them can be initialised
+** outside a function.) */
 #define SUITE_MAIN(name, ...)                                            \
   int main (void) {                                                      \
     const TTest *const tests[] = { __VA_ARGS__ };                        \
