@@ -67,7 +67,7 @@ static void visit (sl_trial *t, sl_problem *p, void *context) {
 /* Every shape with every option, and a long row of the defaults. */
 static void visit_all (sl_trial *t, claim *c) {
   const sl_plugin *d = t->loaded->plugin[SL_F64];
-  const int n = d->row ? 100000 : 200;
+  const int n = d->row ? 20000 : 200;
   const sl_sizes z = { n, 8, n - 1, 0, n, SL_SEE_EARLIER };
   const sl_mechanism *m = sl_trial_mechanism (t);
   sl_problem *p;

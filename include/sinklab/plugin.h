@@ -6,11 +6,11 @@
 ** instruction set (-DSL_ISA=_v3 or _v4: sinklab_plugin_f32_v3 ...); the host
 ** takes the best variant that the machine runs.
 **
-** Contract. The host owns every buffer and no two overlap. Plugins keep no
-** state: equal arguments give equal bits, in any order of calls, on any number
-** of threads at once. Kernels cannot fail: only validate and plan can refuse,
-** with -1 and one sentence in 'err'. Outputs and input gradients are
-** overwritten; dparam is accumulated.
+** Contract. The host owns every buffer and no two overlap; they are aligned to a
+** real, not to a vector. Plugins keep no state: equal arguments give equal bits, in
+** any order of calls, on any number of threads at once. Kernels cannot fail: only
+** validate and plan can refuse, with -1 and one sentence in 'err'. Outputs and input
+** gradients are overwritten; dparam is accumulated.
 **
 ** Growth. New fields go last in their struct and raise SL_ABI_MINOR. List
 ** elements (option, param, input) never grow, because that would change their
