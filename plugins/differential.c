@@ -1,16 +1,18 @@
-/* differential.c - the difference of two softmax attentions
-** (Ye et al. 2024, arXiv 2410.05258; code microsoft/unilm, Diff-Transformer).
+/* differential.c - the difference of two softmax attentions (Ye et al. 2024,
+** arXiv 2410.05258; code microsoft/unilm, Diff-Transformer).
 **
 **   A = softmax (scale q1 k1^T) - lambda softmax (scale q2 k2^T)
-**   o = (1 - lambda_init) rms_norm (A v), rms_norm over the head's output, without a
+**   o = (1 - lambda_init) rms_norm (A v), over the head's output, without a
 **       gain, eps 1e-5
 **   lambda = exp (lq1 . lk1) - exp (lq2 . lk2) + lambda_init
 **   lambda_init = 0.8 - 0.6 exp (-0.3 layer), layers from 0, if it is not given
 **
 ** lq1, lk1, lq2, lk2 start at N(0, 0.1^2), one set a head (the source has one a
-** layer). A head is q1, k1, q2, k2 of d_head numbers each and v of twice as many, as
-** in the source, or with wide = false of d_head. norm = false leaves rms_norm and its
-** factor out; learned = false fixes lambda. */
+** layer). A head is q1, k1, q2, k2 of d_head numbers each and v of twice as
+** many, as in the source, or with wide = false of d_head. norm = false leaves
+** rms_norm and its factor out; learned = false fixes lambda.
+**
+** Sinks: none reported either way; a row sums to 1 - lambda, not to 1. */
 #include <math.h>
 #include <sinklab/reduce.h>
 #include <sinklab/vmath.h>
@@ -145,8 +147,8 @@ static void forward (const sl_call *c, const sl_shape *sh,
   }
 }
 
-/* y = g r x with r = 1 / rms (x), g = 1 - lambda_init:
-** dx = g r dy - y (y . dy) r / (g v), which needs no x. g is 0 if lambda_init is 1. */
+/* y = g r x with r = 1 / rms (x), g = 1 - lambda_init: dx = g r dy - y (y . dy)
+** r / (g v), which needs no x. g is 0 if lambda_init is 1. */
 static void norm_back (const sl_call *c, int v, real r, const real *restrict y,
                        const real *restrict dy, real *restrict dx) {
   const config *o = c->config;
@@ -159,8 +161,8 @@ static void norm_back (const sl_call *c, int v, real r, const real *restrict y,
   for (int k = 0; k < v; k++) dx[k] = g * r * dy[k] - y[k] * mean;
 }
 
-/* One softmax of row i: with dw = by * dA, ds = w (dw - w . dw); dq_i += scale ds k,
-** dk_j += scale ds_j q_i. */
+/* One softmax of row i: with dw = by * dA, ds = w (dw - w . dw); dq_i += scale
+** ds k, dk_j += scale ds_j q_i. */
 static void softmax_back (const sl_call *c, const sl_shape *sh, ptrdiff_t i,
                           real by, const real *w, const real *da, const real *q,
                           const real *k, real *restrict dq, real *restrict dk) {
@@ -190,7 +192,8 @@ static void lambda_back (const sl_call *c, real dl, const real e[2],
   }
 }
 
-/* With x = A v: dA_ij = dx_i . v_j, dv_j += A_ij dx_i, dlambda = -sum b_ij dA_ij. */
+/* With x = A v: dA_ij = dx_i . v_j, dv_j += A_ij dx_i, dlambda = -sum b_ij
+** dA_ij. */
 static void backward (const sl_call *c, const sl_shape *sh,
                       const real *const *in, const real *out, const real *saved,
                       const real *dout, real *const *din, real *dparam) {

@@ -1,11 +1,14 @@
-/* head_gate.c - y = o * sigmoid (b_h [+ w_h . x]): one gate a head
-** (Bondarenko, Nagel, Blankevoort 2023, arXiv 2306.12929, section 4.2; code
+/* head_gate.c - y = o * sigmoid (b_h [+ w_h . x]): one gate a head (Bondarenko,
+** Nagel, Blankevoort 2023, arXiv 2306.12929, section 4.2; code
 ** Qualcomm-AI-research/outlier-free-transformers).
 **
-** conditional: the gate also reads the layer input, through a linear map of all of
-** it (their "all-heads-linear" gate); else it is one learned number a head. b starts
-** at logit (probability), 0.25 as in their BERT and OPT runs; w starts as the
-** model's other matrices. */
+** conditional: the gate also reads the layer input, through a linear map of all
+** of it (their "all-heads-linear" gate); else it is one learned number a head.
+** b starts at logit (probability), 0.25 as in their BERT and OPT runs; w starts
+** as the model's other matrices.
+**
+** Sinks: made to let a head do nothing without a sink; reported to reduce
+** outliers. */
 #include <math.h>
 #include <sinklab/reduce.h>
 #include <sinklab/vmath.h>

@@ -10,7 +10,10 @@
 ** hidden x d_head and W2 d_head x hidden, the same for queries and keys. There all heads
 ** of a layer have one pair, and hidden is d_head; here each head has its own pair.
 ** normalise = false: m_i = 1. The sums over j are carried from token to token, so the
-** time is linear in the length. */
+** time is linear in the length.
+**
+** Sinks: with the division elu1 is reported to sink (53.65 %), identity without
+** it not at all (Gu et al. 2025). */
 #include <sinklab/reduce.h>
 #include <sinklab/vmath.h>
 #include <string.h>

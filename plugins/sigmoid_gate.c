@@ -1,9 +1,12 @@
 /* sigmoid_gate.c - y = o * sigmoid (W x): a gate on the output of every head
 ** (Qiu et al. 2025, arXiv 2505.06708, "G1"; code qiuzh20/gated_attention).
 **
-** elementwise: a gate for every number of a head's output; headwise: one for the
-** head. shared: all heads have the same gates, else each its own. W starts as the
-** model's other matrices, and there is no bias, as in the source. */
+** elementwise: a gate for every number of a head's output; headwise: one for
+** the head. shared: all heads have the same gates, else each its own. W starts
+** as the model's other matrices, and there is no bias, as in the source.
+**
+** Sinks: reported to fall from 46.7 % to 4.8 % with the elementwise gate of
+** each head; a gate shared by the heads does less. */
 #include <sinklab/reduce.h>
 #include <sinklab/vmath.h>
 
@@ -50,8 +53,8 @@ static void forward (const sl_call *c, int n, const real *restrict o,
   for (int i = 0; i < n; i++) y[i] = o[i] * g;
 }
 
-/* d_o = dy g; dz = dy o g (1 - g), over all of the head if it has one gate. 1 - g is
-** sigmoid (-z), which loses nothing where g is near 1. */
+/* d_o = dy g; dz = dy o g (1 - g), over all of the head if it has one gate. 1 -
+** g is sigmoid (-z), which loses nothing where g is near 1. */
 static void backward (const sl_call *c, int n, const real *restrict o,
                       const real *restrict z, const real *restrict dy,
                       real *restrict d_o, real *restrict dz, real *dparam) {

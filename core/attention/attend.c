@@ -1,15 +1,15 @@
 /* attend.c - the attention op: scores, plugin, weighted sum, and its backward.
 **
-** One head at a time, a block of query rows at a time, against the keys that some
-** row of the block sees. Letters in comments: T tokens, D width of a query and
-** key, V width of a value, R rows of the block, N keys of the block. Keys count from
-** the first of the prefix: that of token j is prefix + j.
+** One head at a time, a block of query rows at a time, against the keys that
+** some row of the block sees. Letters in comments: T tokens, D width of a query
+** and key, V width of a value, R rows of the block, N keys of the block. Keys
+** count from the first of the prefix: that of token j is prefix + j.
 **
 ** What is masked is not read: scores of invisible keys are computed and left
 ** alone, and their weights are zero in the products. Zero times infinity is not
-** zero, so a block with a number that is not finite where rows see different keys
-** is done row by row, where nothing is invisible. Sums run in the same order
-** either way, and for every size of block. */
+** zero, so a block with a number that is not finite where rows see different
+** keys is done row by row, where nothing is invisible. Sums run in the same
+** order either way, and for every size of block. */
 #include "attention/host.h"
 #include "attention/kernels.h"
 #include "ops/gemm.h"
@@ -44,8 +44,8 @@ typedef struct head {
   ptrdiff_t out_row;
 } head;
 
-/* R query rows against the keys lo .. lo + N - 1, and what each row sees. The four
-** matrices have rows of all keys; column 0 is key 0. */
+/* R query rows against the keys lo .. lo + N - 1, and what each row sees. The
+** four matrices have rows of all keys; column 0 is key 0. */
 typedef struct block {
   int row, rows, lo, hi;
   int row_lo[SL_MOST_ROWS], row_hi[SL_MOST_ROWS];
@@ -67,8 +67,8 @@ static matrix from (matrix m, ptrdiff_t row) {
   return m;
 }
 
-/* The transpose of the first n rows of m: a copy when it is read once a block, the
-** same elements when once in all. */
+/* The transpose of the first n rows of m: a copy when it is read once a block,
+** the same elements when once in all. */
 static matrix transpose (const sl_attention_plan *p, matrix m, int n, int width,
                          real *copy) {
   if (p->block == p->t) return (matrix){ m.x, m.col, m.row };
@@ -159,8 +159,8 @@ static int uniform (const block *b) {
   return 1;
 }
 
-/* The block of 'rows' rows from 'row' on, with its visible ranges. Matrices are the
-** saved ones of this head, or those of the scratch. */
+/* The block of 'rows' rows from 'row' on, with its visible ranges. Matrices are
+** the saved ones of this head, or those of the scratch. */
 static void place (const head *h, int row, int rows, block *b) {
   const sl_attention_plan *p = h->p;
   const size_t t = (size_t)p->t, keys = (size_t)p->keys;

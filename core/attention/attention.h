@@ -4,16 +4,19 @@
 **              the row kernel alone, on the scores that are visible
 **   attention  (q (b, t, h*d), k (b, t, g*d), v (b, t, g*dv), [param (h, p)],
 **              [length (b)]) -> (b, t, h*dv); h heads share g key/value heads:
-**              head i reads key/value head i / (h/g). With a prefix of n, k and v
-**              are (b, n + t, ...): their first n rows are keys that are no tokens
-**   gate       (o (b, t, h*d), [z (b, t, h*w) or, shared, (b, t, w)], [param (h, p)],
-**              [length (b)]) -> (b, t, h*d): a gate plugin on the output of the heads
-**   mix        (each input of the plugin (b, t, h*w) or, shared, (b, t, w), in order of
-**              declaration without those that options leave out, [param (h, p)],
-**              [length (b)]) -> (b, t, h*d_out): a mix plugin, one head at a time
+**              head i reads key/value head i / (h/g). With a prefix of n, k and
+**              v are (b, n + t, ...): n keys that are no tokens come first
+**   gate       (o (b, t, h*d), [z (b, t, h*w) or, shared, (b, t, w)],
+**              [param (h, p)], [length (b)]) -> (b, t, h*d): a gate plugin on
+**              the output of the heads
+**   mix        (each input of the plugin (b, t, h*w) or, shared, (b, t, w), as
+**              declared, without those that options leave out, [param (h, p)],
+**              [length (b)]) -> (b, t, h*d_out): a mix plugin, one head at a
+**              time
 **   rope       (x (b, t, h*d)) -> same shape, turned by position
-** Optional inputs come in this order; the flags in the attributes say which. Gradients
-** of parameters are summed over tokens, then over sequences, in order. */
+** Optional inputs come in this order; the flags in the attributes say which.
+** Gradients of parameters are summed over tokens, then over sequences, in
+** order. */
 #ifndef SL_ATTENTION_H
 #define SL_ATTENTION_H
 #include "attention/mechanism.h"
@@ -22,7 +25,8 @@
 /* Which keys a query may see. Query i (from 0) of a sequence of n valid tokens
 ** sees keys lo <= j < hi: causal: hi = i + 1, full: hi = n; window w > 0: keys
 ** nearer than w (causal: the w last keys, itself counted; full: |i - j| < w). A
-** query at or past n sees nothing: its weights, output and gradients are zero. */
+** query at or past n sees nothing: its weights, output and gradients are
+** zero. */
 typedef struct sl_visibility {
   int causal;
   int window; /* 0: no window */
@@ -39,25 +43,26 @@ typedef struct sl_attention_attr {
   sl_visibility visibility;
   int alibi; /* 1: adds -slope_h * |i - j| to the scores */
   int has_param, has_length;
-  int recompute_from; /* t at or above this recomputes weights in backward instead
-                      ** of saving them (0: the default, 256) */
+  int recompute_from; /* t at or above this recomputes weights in backward
+                      ** instead of saving them (0: the default, 256) */
   int block; /* query rows at a time, at most 32 (0: by t); changes no bit */
   int layer; /* of the model, from 0: what the plugin is told */
-  /* Keys before the first token, which every query sees and ALiBi does not tilt; the
-  ** plugin sees them as earlier tokens. Not with a window. */
+  /* Keys before the first token, which every query sees and ALiBi does not
+  ** tilt; the plugin sees them as earlier tokens. Not with a window. */
   int prefix;
 } sl_attention_attr;
 
-/* Of 'gate'; the width of a head is that of o over heads. Tokens at or past the length
-** give 0. */
+/* Of 'gate'; the width of a head is that of o over heads. Tokens at or past the
+** length give 0. */
 typedef struct sl_gate_attr {
   const sl_mechanism *mechanism; /* outlives the program */
   int heads, layer;
   int has_param, has_length;
 } sl_gate_attr;
 
-/* Of 'mix'. Queries at or past the length give 0. A mix that claims SL_CAUSAL_ONLY is
-** refused with another visibility than causal without a window. */
+/* Of 'mix'. Queries at or past the length give 0. A mix that claims
+** SL_CAUSAL_ONLY is refused with another visibility than causal without a
+** window. */
 typedef struct sl_mix_attr {
   const sl_mechanism *mechanism; /* outlives the program */
   int heads, d_head, layer;
@@ -69,8 +74,9 @@ typedef struct sl_mix_attr {
 /* Slopes of ALiBi (Press et al. 2022) for h heads. */
 void sl_alibi_slopes (int heads, double *slopes);
 
-/* Sinusoidal positions (Vaswani et al. 2017, section 3.5), row-major (positions, d):
-** table[p][2k] = sin (p / 10000^(2k/d)), table[p][2k+1] = cos of the same. */
+/* Sinusoidal positions (Vaswani et al. 2017, section 3.5), row-major
+** (positions, d): table[p][2k] = sin (p / 10000^(2k/d)), table[p][2k+1] = cos
+** of the same. */
 void sl_sinusoidal (ptrdiff_t positions, ptrdiff_t d, double *table);
 
 typedef enum sl_rope_pairs {
@@ -86,10 +92,10 @@ typedef struct sl_rope_attr {
   ptrdiff_t offset; /* position of the first token */
 } sl_rope_attr;
 
-/* Measurements watch the weights go by, a block of rows of one head of one sequence
-** at a time; nothing t x t is kept. Called on worker threads, for different
-** sequences at once; rows of one (sequence, layer, head) come in order on one
-** thread. Numbers are in the program's precision. */
+/* Measurements watch the weights go by, a block of rows of one head of one
+** sequence at a time; nothing t x t is kept. Called on worker threads, for
+** different sequences at once; rows of one (sequence, layer, head) come in
+** order on one thread. Numbers are in the program's precision. */
 typedef struct sl_rows {
   int layer;   /* which attention node of the program, from 0 */
   long sample; /* sequence, counted over the whole batch */
@@ -104,7 +110,7 @@ typedef struct sl_rows {
       *scores; /* the same layout; undefined where not visible; a mix: NULL */
   const int *lo, *hi; /* visible columns of row 'row' + r */
   const void *value; /* this head's values: token j at value + j * value_stride,
-               ** its numbers value_step apart; NULL: a mix without an input 'v' */
+               ** its numbers value_step apart; NULL: a mix without a 'v' */
   ptrdiff_t value_stride, value_step;
   int d_value;
 } sl_rows;
@@ -114,6 +120,7 @@ typedef struct sl_observer {
   void *context;
 } sl_observer;
 
-/* Give sl_op_find the ops of this layer; call once at start-up (again: no effect). */
+/* Give sl_op_find the ops of this layer; call once at start-up (again: no
+** effect). */
 int sl_attention_register (void);
 #endif

@@ -1,7 +1,7 @@
-/* gate.c - the gate op: a gate plugin on the output of every head, and its backward.
+/* gate.c - the gate op: a gate plugin on the output of every head.
 **
-** One head at a time, its tokens in order, so that the gradient of its parameters is
-** one sum in a fixed order. */
+** One head at a time, its tokens in order, so that the gradient of its
+** parameters is one sum in a fixed order. */
 #include "attention/host.h"
 #include "attention/kernels.h"
 #include <string.h>
@@ -54,7 +54,8 @@ static void start_sequence (work *w, int s) {
         : w->p->t;
 }
 
-/* Numbers first..first+n-1 of a token: where they lie, or side by side in 'copy'. */
+/* Numbers first..first+n-1 of a token: where they lie, or side by side in
+** 'copy'. */
 static const real *slice (const sl_view *v, int s, int i, ptrdiff_t first,
                           int n, real *copy) {
   const real *x = (const real *)v->data + s * v->stride[0] + i * v->stride[1] +

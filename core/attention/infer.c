@@ -144,8 +144,8 @@ static int check_shapes (const sl_attention_attr *a, int n_in,
   return 0;
 }
 
-/* As many rows as keep the four block x T buffers in the second-level cache, but
-** enough that a key is read for several queries. */
+/* As many rows as keep the four block x T buffers in the second-level cache,
+** but enough that a key is read for several queries. */
 static int choose_block (const sl_attention_attr *a, int t) {
   int rows = a->block ? a->block : SL_MOST_ROWS;
   if (!a->block)

@@ -136,7 +136,8 @@ static int ask (const sl_mix_attr *a, sl_dtype dtype, sl_mix_plan *p,
   return 0;
 }
 
-/* Widths and places of the plugin's inputs; returns how many the op has, or -1. */
+/* Widths and places of the plugin's inputs; returns how many the op has, or
+** -1. */
 static int place_inputs (const sl_mix_attr *a, int n_in, const sl_view *in,
                          sl_mix_plan *p, sl_error *e) {
   const sl_mechanism *m = a->mechanism;

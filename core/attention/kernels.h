@@ -1,4 +1,4 @@
-/* kernels.h - what the numeric files of the attention layer share with infer. */
+/* kernels.h - what numeric files of the attention layer share with infer. */
 #ifndef SL_KERNELS_H
 #define SL_KERNELS_H
 #include "attention/attention.h"
@@ -11,8 +11,8 @@ enum {
 /* The scratch of a product: sl_gemm_scratch of the variant that will run. */
 typedef size_t (*sl_product_scratch) (ptrdiff_t m, ptrdiff_t n, ptrdiff_t k);
 
-/* Sizes of an attention op, and where its buffers lie in 'scratch' (in reals, each
-** 64-byte aligned). */
+/* Sizes of an attention op, and where its buffers lie in 'scratch' (in reals,
+** each 64-byte aligned). */
 typedef struct sl_attention_plan {
   int batch, t, heads, kv_heads, d, dv, params;
   int keys;      /* t and the prefix */
@@ -29,7 +29,8 @@ typedef struct sl_attention_plan {
   size_t row, product;      /* for the plugin: keys reals; for sl_gemm */
 } sl_attention_plan;
 
-/* Fill p from attributes and input shapes; -1 and a sentence if they do not fit. */
+/* Fill p from attributes and input shapes; -1 and a sentence if they do not
+** fit. */
 int sl_attention_plan_of (const sl_attention_attr *a, int n_in,
                           const sl_view *in, sl_product_scratch product,
                           sl_attention_plan *p, sl_error *e);
@@ -77,9 +78,9 @@ typedef struct sl_mix_plan {
 int sl_mix_plan_of (const sl_mix_attr *a, sl_dtype dtype, int n_in,
                     const sl_view *in, sl_mix_plan *p, sl_error *e);
 
-/* What all four ops ask: a mechanism of this shape ("row", ...), as many inputs as the
-** flags say, and parameters (heads, *params) and lengths (batch) of the right shapes,
-** the first of them at in[first]. */
+/* What all four ops ask: a mechanism of this shape ("row", ...), as many inputs
+** as the flags say, and parameters (heads, *params) and lengths (batch) of the
+** right shapes, the first of them at in[first]. */
 typedef struct sl_mechanism_use {
   const char *op, *shape;
   const sl_mechanism *mechanism;
@@ -89,8 +90,8 @@ typedef struct sl_mechanism_use {
 int sl_check_use (const sl_mechanism_use *u, int first, int n_in,
                   const sl_view *in, int *params, sl_error *e);
 
-/* Reserve rows x columns reals, 64-byte aligned, at the end of a scratch; -1: more than
-** a size_t holds. */
+/* Reserve rows x columns reals, 64-byte aligned, at the end of a scratch; -1:
+** more than a size_t holds. */
 int sl_reserve (size_t *end, size_t rows, size_t columns, size_t *at);
 
 int sl_gate_infer (sl_infer *q, sl_error *e);
@@ -102,7 +103,7 @@ int sl_rope_infer (sl_infer *q, sl_error *e);
 /* Slope of ALiBi of head i (from 0) of 'heads'. */
 double sl_alibi_slope (int heads, int i);
 
-/* A number of valid tokens as stored in a tensor: NaN and less than 0 count as 0,
-** more than t as t. */
+/* A number of valid tokens as stored in a tensor: NaN and less than 0 count as
+** 0, more than t as t. */
 int sl_valid_tokens (double length, int t);
 #endif

@@ -1,4 +1,5 @@
-/* load.c - shared objects opened once, in the variant that this machine runs. */
+/* load.c - shared objects opened once, in the variant that this machine
+** runs. */
 #include "attention/plugins.h"
 #include "base/file.h"
 #include "base/isa.h"
@@ -30,8 +31,8 @@ static const char *base_name (const char *path) {
   return slash ? slash + 1 : path;
 }
 
-/* Loading a file that ends before the segments it promises kills the process with
-** SIGBUS, so this is checked before dlopen sees it. */
+/* Loading a file that ends before the segments it promises kills the process
+** with SIGBUS, so this is checked before dlopen sees it. */
 static int check_whole (const char *path, sl_error *e) {
 #ifdef __ELF__
 #if UINTPTR_MAX > 0xffffffff

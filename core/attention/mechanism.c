@@ -103,7 +103,8 @@ static int set (const sl_loaded *l, void *config, const sl_setting *s,
   return 0;
 }
 
-/* Ask both precisions: they are two builds, and may differ in what they carry. */
+/* Ask both precisions: they are two builds, and may differ in what they
+** carry. */
 static int validate (const sl_loaded *l, const void *config, sl_error *e) {
   for (int i = 0; i < 2; i++) {
     char why[512] = "";

@@ -1,7 +1,7 @@
 /* mix.c - the mix op: a mix plugin on one head of one sequence at a time.
 **
-** The plugin sees the valid tokens alone, each input as rows side by side; inputs
-** that lie so already are not copied. */
+** The plugin sees the valid tokens alone, each input as rows side by side;
+** inputs that lie so already are not copied. */
 #include "attention/host.h"
 #include "attention/kernels.h"
 #include <string.h>
@@ -61,8 +61,8 @@ static void start_sequence (work *w, int s) {
   w->shape.hi = hi;
 }
 
-/* The first n rows of one head's slice of (B, T, ...): where they lie if their numbers
-** lie side by side, else in 'copy'. */
+/* The first n rows of one head's slice of (B, T, ...): where they lie if their
+** numbers lie side by side, else in 'copy'. */
 static const real *rows_of (const sl_view *v, int s, ptrdiff_t first, int n,
                             int width, real *copy) {
   const real *x =
@@ -185,7 +185,8 @@ static void forward (const sl_run *r) {
   }
 }
 
-/* din += what the plugin gives; dparam is summed over tokens, then over sequences. */
+/* din += what the plugin gives; dparam is summed over tokens, then over
+** sequences. */
 static void backward_head (work *w, int head) {
   const sl_run *r = w->run;
   const sl_mix_plan *p = w->p;

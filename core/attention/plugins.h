@@ -10,9 +10,9 @@ enum { SL_PATH_SIZE = 1024 }; /* of every path here, with its NUL */
 ** sentence with the nearest name and the folders when there is none. */
 int sl_plugin_search (const char *name, char path[SL_PATH_SIZE], sl_error *e);
 
-/* Check what a plugin says about itself: version rule, one shape, lists, and that
-** both precisions agree. 'file' is what errors call it, 'name' what the plugin must
-** be called. */
+/* Check what a plugin says about itself: version rule, one shape, lists, and
+** that both precisions agree. 'file' is what errors call it, 'name' what the
+** plugin must be called. */
 int sl_plugin_validate (const char *file, const char *name,
                         const sl_plugin *const plugin[2], sl_error *e);
 
@@ -21,8 +21,8 @@ int sl_plugin_options (const sl_plugin *p);
 int sl_plugin_params (const sl_plugin *p);
 int sl_plugin_inputs (const sl_plugin *p);
 
-/* Widths, inits and scales of the two lists, as declared or as 'adapt' left them
-** (then 'absent': a width may be {0, 0}). */
+/* Widths, inits and scales of the two lists, as declared or as 'adapt' left
+** them (then 'absent': a width may be {0, 0}). */
 int sl_plugin_check_lists (const char *file, int params, const sl_param *param,
                            int inputs, const sl_input *input, int absent,
                            sl_error *e);

@@ -18,9 +18,9 @@ int sl_valid_tokens (double length, int t) {
 }
 
 /* For H a power of two 2^(-8 i / H), i = 1..H; otherwise those of the power of
-** two below H, then every second one of those of the power above, from its first
-** (Press et al. 2022, arXiv 2108.12409; the rule for other numbers is that of
-** their released code). */
+** two below H, then every second one of those of the power above, from its
+** first (Press et al. 2022, arXiv 2108.12409; the rule for other numbers is
+** that of their released code). */
 double sl_alibi_slope (int heads, int i) {
   int power = 1;
   while (power <= heads / 2) power *= 2;

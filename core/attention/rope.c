@@ -1,8 +1,10 @@
-/* rope.c - rotary positions (Su et al. 2021, arXiv 2104.09864), and their inverse.
+/* rope.c - rotary positions (Su et al. 2021, arXiv 2104.09864), and their
+** inverse.
 **
-** Pair k at position p turns by p * base^(-2k/d). Angles advance by one position
-** as a rotation in double, restarted from sin and cos every RESTART positions: that
-** adds less than 1e-14 to the rounding of the angle, at any distance. */
+** Pair k at position p turns by p * base^(-2k/d). Angles advance by one
+** position as a rotation in double, restarted from sin and cos every RESTART
+** positions: that adds less than 1e-14 to the rounding of the angle, at any
+** distance. */
 #include "attention/kernels.h"
 #include <math.h>
 #include <sinklab/plugin.h>

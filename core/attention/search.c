@@ -13,8 +13,9 @@ typedef struct folder {
   char path[SL_PATH_SIZE];
 } folder;
 
-/* Append a folder unless it was listed before, perhaps by another path: the same
-** file must not shadow itself. Folders that do not exist stay, for messages. */
+/* Append a folder unless it was listed before, perhaps by another path: the
+** same file must not shadow itself. Folders that do not exist stay, for
+** messages. */
 static int add_folder (folder *f, int *n, const char *path, size_t length,
                        sl_error *e) {
   struct stat a, b;

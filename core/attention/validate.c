@@ -261,7 +261,8 @@ static int same_option (const sl_option *a, const sl_option *b) {
   return 1;
 }
 
-/* What differs between the precisions, or NULL: they share options and configs. */
+/* What differs between the precisions, or NULL: they share options and
+** configs. */
 static const char *difference (const sl_plugin *a, const sl_plugin *b) {
   int options = sl_plugin_options (a), params = sl_plugin_params (a);
   int inputs = sl_plugin_inputs (a);

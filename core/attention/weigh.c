@@ -1,7 +1,7 @@
 /* weigh.c - the mechanism op: a row plugin on given scores, and its backward.
 **
-** Scores that a query does not see are not read; their weights and gradients are
-** zero. */
+** Scores that a query does not see are not read; their weights and gradients
+** are zero. */
 #include "attention/host.h"
 #include "attention/kernels.h"
 #include <string.h>
@@ -95,7 +95,8 @@ static void forward (const sl_run *r) {
     }
 }
 
-/* ds += plugin' (s, w, dw); dparam is summed over queries, then over sequences. */
+/* ds += plugin' (s, w, dw); dparam is summed over queries, then over
+** sequences. */
 static void backward_row (map *m, int s, int h, int i) {
   const sl_run *r = m->run;
   const sl_mechanism_plan *p = m->p;

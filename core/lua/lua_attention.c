@@ -217,8 +217,7 @@ static int rope (lua_State *L) {
   return apply (L, "rope", &a, 1, &x);
 }
 
-/* -------------------------------------------------------------------
-** positions */
+/* ---- positions ---- */
 
 static ptrdiff_t check_count (lua_State *L, int arg, lua_Integer most) {
   const lua_Integer n = luaL_checkinteger (L, arg);

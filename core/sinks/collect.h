@@ -22,7 +22,7 @@ typedef struct sl_collect_spec {
   double threshold;
 } sl_collect_spec;
 
-/* Columns of a row at hand: mass on nothing, keys that are no tokens, tokens. */
+/* Columns of a row: mass on nothing, keys that are no tokens, tokens. */
 int sl_collect_columns (const sl_collect_spec *spec);
 
 typedef struct sl_collector sl_collector;

@@ -18,9 +18,10 @@ typedef struct sl_sinks_spec {
   sl_tensor *const *inputs;
   const sl_tensor *const *batch;
   int layers, heads, tokens; /* attention nodes of the program, heads of each */
-  /* Keys before the first token, of the attention nodes (their prefix) and of the
-  ** sequences: the program has registers + tokens tokens, of which the first are no
-  ** tokens of the batch. Positions and lengths count without them. */
+  /* Keys before the first token, of the attention nodes (their prefix) and of
+  ** the sequences: the program has registers + tokens tokens, of which the
+  ** first are no tokens of the batch. Positions and lengths count without
+  ** them. */
   int prefix, registers;
   int null_mass; /* 1: what a row's weights leave is mass on nothing */
   /* Per sample a position from 0, or negative: none; NULL: no sample has
@@ -43,8 +44,8 @@ typedef struct sl_head_sinks {
   double trigger_first; /* mean over trigger rows */
   double row_mass;      /* sum of a row's weights on tokens */
   double abs_mass;      /* sum of their absolute values */
-  /* Sum of a row's weights on keys that are no tokens of the batch: key biases and
-  ** registers; NaN without such keys. */
+  /* Sum of a row's weights on keys that are no tokens of the batch: key biases
+  ** and registers; NaN without such keys. */
   double virtual_mass;
   double null_mass; /* 1 - all of a row's weights; NaN unless spec.null_mass */
   /* Weight on position 1 over (sum of |weights| + 1e-8) (Gu et al. 2025). */
@@ -67,9 +68,9 @@ typedef struct sl_sinks {
   /* [layer][head][query][key], zero where nothing is seen; std with n - 1, NaN
   ** for one sample. NULL unless maps. */
   double *mean, *std;
-  /* [layer][head][query][extra]: the mean of what is not on tokens: first 1 - all
-  ** of the row's weights, then each of the extra - 1 keys that are no tokens. NULL
-  ** unless maps. */
+  /* [layer][head][query][extra]: the mean of what is not on tokens: first 1 -
+  ** all of the row's weights, then each of the extra - 1 keys that are no
+  ** tokens. NULL unless maps. */
   int extra;
   double *outside;
 } sl_sinks;

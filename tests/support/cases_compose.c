@@ -1,5 +1,5 @@
-/* cases_compose.c - gradient cases of the gate and mix ops, with the plugins that come
-** with sinklab. */
+/* cases_compose.c - gradient cases of the gate and mix ops, with the plugins
+** that come with sinklab. */
 #include "attention/attention.h"
 #include "support/op_case.h"
 #include "support/suite.h"
