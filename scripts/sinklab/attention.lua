@@ -57,6 +57,17 @@ local function plugin(what, given, beside)
     for key, value in pairs(given) do
       if key ~= 1 then own[key] = value end
     end
+  elseif next(beside) ~= nil then
+    -- A stray key may be meant for the host as well as for the plugin.
+    local options = core.mechanism(name, {}).options
+    for key in pairs(beside) do
+      if options[key] == nil then
+        local names = {}
+        for known in pairs(host_rules) do names[#names + 1] = known end
+        for known in pairs(options) do names[#names + 1] = known end
+        check.unknown(what, key, names)
+      end
+    end
   end
   return core.mechanism(name, own)
 end
