@@ -113,7 +113,9 @@ local function of_head(key) return function(r) return r.head[key] end end
 local function spread(entry, format, number)
   local low, high = range(entry, number)
   if low ~= low then return "-" end
-  local a, b = format:format(low), format:format(high)
+  -- "-0.00" is 0
+  local a = format:format(low):gsub("^%-(0%.0*)$", "%1")
+  local b = format:format(high):gsub("^%-(0%.0*)$", "%1")
   return a == b and a or a .. " to " .. b
 end
 
