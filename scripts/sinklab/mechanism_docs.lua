@@ -164,9 +164,10 @@ function docs.write(path, given)
   end
   local s = given.settings
   local out = { "# Mechanisms", "",
-    "Written by `sinklab run experiments/mechanisms.lua --write_docs=docs/mechanisms.md`",
-    "from what the plugins say of themselves, `sinklab plugin check` and the run below;",
-    "not edited by hand.", "",
+    "Written from what the plugins say of themselves, `sinklab plugin check` and the run",
+    "below, not by hand:", "",
+    ("    sinklab run experiments/mechanisms.lua --seed=%d --seeds=%d --max_steps=%d --write_docs=%s")
+      :format(s.seed, s.seeds, s.max_steps, path), "",
     grid({ "mechanism", "shape", "purpose", "learned", "claims", "arXiv",
       "sinks in the literature", "checks" }, summary), "",
     "## On the trigger-conditional mean", "",
