@@ -119,6 +119,7 @@ typedef struct listing {
 static int append (listing *l, const char *path, const char *file) {
   size_t stem = strlen (file) - 3;
   sl_found *f;
+  char *full;
   if (l->count == l->room) {
     size_t room = l->room ? 2 * l->room : 16;
     sl_found *wider = sl_alloc (room, sizeof *wider);
@@ -137,7 +138,12 @@ static int append (listing *l, const char *path, const char *file) {
   f->shadowed = 0;
   for (size_t i = 0; i < l->count; i++)
     if (strcmp (l->found[i].name, f->name) == 0) f->shadowed = 1;
-  if (is_file (f->path)) l->count++;
+  if (!is_file (f->path)) return 0;
+  /* As a loaded plugin names its file, so that the two can be compared. */
+  full = realpath (f->path, NULL);
+  if (full && strlen (full) < sizeof f->path) strcpy (f->path, full);
+  free (full);
+  l->count++;
   return 0;
 }
 

@@ -121,6 +121,10 @@ end
 --               tokens = }
 function attention.options(what, given, shape)
   if type(given) == "string" then given = { map = given } end
+  if given[1] ~= nil then
+    check.fail("%s: attention: a table needs its map by name: attention = { map = { \"%s\", ... } }",
+      what, tostring(given[1]))
+  end
   local host, beside = {}, {}
   for key, value in pairs(given) do
     if host_rules[key] then host[key] = value else beside[key] = value end

@@ -80,6 +80,8 @@ check.test("options of the map: beside it, or in its table", function()
   check.equal(model({ map = { "relu" } }).mechanism, model("relu").mechanism)
   refuse("attention: map: option 'normaliser' stands beside a table; move it inside: "
     .. "{ \"relu\", normaliser = ... }", { map = { "relu" }, normaliser = "length" })
+  refuse("a table needs its map by name: attention = { map = { \"relu\", ... } }",
+    { "relu", normaliser = "length" })
   refuse("attention: map: no such option 'windwo' (did you mean 'window'?)",
     { map = "softmax", windwo = 3 })
   refuse("relu has no option 'normalizer' (did you mean 'normaliser'?)",
