@@ -1,18 +1,13 @@
 --- sinks.lua - lab.sinks: attention sinks of a model, measured on a labelled batch.
 local core = require "sinklab.core"
 local check = require "sinklab.check"
+local divisor = require "sinklab.divisor"
 
 local methods = {}
 local Sinks = { __index = methods, __name = "sinklab.sinks" }
 
 -- Sequences measured at once; the result does not depend on it.
 local SHARD = 16
-
-local function divisor(n, limit)
-  for k = math.min(n, limit), 1, -1 do
-    if n % k == 0 then return k end
-  end
-end
 
 --- A tensor of the shape of `t` with `shard` samples.
 local function shard_of(t, shard)

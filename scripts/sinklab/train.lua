@@ -1,15 +1,9 @@
 --- train.lua - lab.train: a model, a task and a schedule become a trained model.
 local core = require "sinklab.core"
 local check = require "sinklab.check"
+local divisor = require "sinklab.divisor"
 local optim = require "sinklab.optim"
 local progress = require "sinklab.progress"
-
---- The largest divisor of n that is at most `limit` (at least 1).
-local function divisor(n, limit)
-  for k = math.min(n, math.max(1, limit)), 1, -1 do
-    if n % k == 0 then return k end
-  end
-end
 
 -- A shard's activations should stay in the second-level cache: about this many tokens.
 local SHARD_TOKENS = 256
