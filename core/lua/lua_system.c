@@ -236,6 +236,8 @@ void sl_lua_open_system (lua_State *L) {
   luaL_setfuncs (L, functions, 0);
   lua_pushliteral (L, SINKLAB_VERSION);
   lua_setfield (L, -2, "version");
+  lua_pushliteral (L, LUA_RELEASE);
+  lua_setfield (L, -2, "lua_release");
   lua_pushstring (L, s->scripts);
   lua_setfield (L, -2, "scripts");
 }

@@ -23,7 +23,7 @@ local parts = {
 local private = {}
 for name in ([[
   check_plugin checks columns figure file_exists file_write folder folder_exists host
-  interrupted is_terminal json_decode json_null make_folders measure_sinks nearest
+  interrupted is_terminal json_decode json_null lua_release make_folders measure_sinks nearest
   pending_interrupt plugin plugins_loaded quiet quit raise scripts
   stop_if_interrupted trainer
 ]]):gmatch "%S+" do

@@ -30,6 +30,54 @@ check.test("help names every command", function()
     check.contains(r.out, part)
   end
   check.equal(sinklab("--help").out, r.out)
+  check.equal(sinklab("-h").out, r.out)
+end)
+
+check.test("help and --help of one command", function()
+  local r = sinklab("help", "plugin")
+  check.equal({ r.code, r.err }, { 0, "" })
+  for _, part in ipairs { "sinklab plugin check NAME|PATH [--seed=N] [--timeout=S]",
+    "sinklab plugin new row|gate|mix NAME [--dir=FOLDER]", "--threads=N" } do
+    check.contains(r.out, part)
+  end
+  r = sinklab("plugin", "check", "--help")
+  check.equal({ r.code, r.err }, { 0, "" })
+  for _, part in ipairs { "--timeout=S       limits each check, default 20",
+    "\nChecks:\n  load " } do
+    check.contains(r.out, part)
+  end
+  check.contains(sinklab("run", "--help").out, "SCRIPT is a file as given")
+  for word, want in pairs { nonsense = "help: no command 'nonsense'\n  try: sinklab help",
+    plugn = "help: no command 'plugn' (did you mean 'plugin'?)" } do
+    r = sinklab("help", word)
+    check.equal({ r.code, r.out }, { 1, "" }, word)
+    check.contains(r.err, want)
+  end
+  check.contains(sinklab("help", "run", "x").err, "unexpected argument 'x': sinklab help")
+end)
+
+check.test("every command says what it takes, and takes no more", function()
+  local command = require "sinklab.command"
+  local function each(name, spec)
+    for _, action in ipairs(spec.actions or {}) do
+      each(name .. " " .. action.name, action)
+    end
+    check.equal(type(spec.doc), "string", name)
+    if spec.actions then return end
+    check.equal(type(spec.run), "function", name)
+    for _, o in ipairs(spec.options or {}) do
+      check.equal(type(o.doc), "string", name .. " --" .. o[1])
+    end
+    local words = {}
+    for word in name:gmatch "%S+" do words[#words + 1] = word end
+    if not spec.others and name ~= "repl" then
+      words[#words + 1] = "--no-such-option"
+      local r = sinklab(table.unpack(words))
+      check.equal({ r.code, r.out }, { 1, "" }, name)
+      check.contains(r.err, "no option '--no-such-option' here", name)
+    end
+  end
+  for _, name in ipairs(command.names) do each(name, command.find(name)) end
 end)
 
 check.test("list: every experiment with its purpose", function()

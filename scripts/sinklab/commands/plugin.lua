@@ -1,19 +1,10 @@
 --- plugin.lua - sinklab plugin list, info, check and new.
 local core = require "sinklab.core"
+local command = require "sinklab.command"
 local json = require "sinklab.json"
 local text = require "sinklab.text"
 
-local function refuse(message, ...) error(message:format(...), 0) end
-
-local function did_you_mean(word, names, otherwise)
-  local near = core.nearest(word, names)
-  return near and (" (did you mean '%s'?)"):format(near) or otherwise or ""
-end
-
-local actions, usage = {}, {}
-
-usage.list = "plugin list"
-function actions.list()
+local function list()
   local rows, first = {}, {}
   for i, p in ipairs(core.plugins()) do
     local shadowed = p.shadowed and "shadowed by " .. first[p.name] or ""
@@ -45,8 +36,8 @@ local function width(w)
   return #parts > 0 and table.concat(parts, " + ")
 end
 
-usage.info = "plugin info NAME"
-function actions.info(name)
+local function info(words)
+  local name = words[1]
   local p = core.plugin(name)
   print(("%s %s: %s"):format(p.name, p.version, p.doc))
   print(("file    %s\nsha256  %s\nshape   %s\nclaims  %s"):format(p.path, p.hash,
@@ -100,11 +91,11 @@ local function report(plugin, results, seed)
     table.concat(names, ","), seed))
 end
 
-usage.check = "plugin check NAME|PATH [--seed=N] [--timeout=S] [--only=CHECK,...] [--json]"
-function actions.check(name, given)
+local function check(words, given)
+  local name = words[1]
   local seed, seconds = given.seed or 1, given.timeout or 20
   if given.only == "" then
-    refuse("--only: expected some of %s", table.concat(known_checks(), ", "))
+    command.refuse("--only: expected some of %s", table.concat(known_checks(), ", "))
   end
   local results, held = core.check_plugin(name, seed, seconds, given.only), true
   for _, r in ipairs(results) do held = held and r.state ~= "FAIL" end
@@ -122,83 +113,48 @@ function actions.check(name, given)
   if not held then core.quit(1) end
 end
 
-usage.new = "plugin new row|gate|mix NAME [--dir=FOLDER]"
-function actions.new(shape, name, given)
-  if given.dir == "" then refuse "--dir: expected a folder, got ''" end
-  require "sinklab.scaffold" (shape, name, given.dir)
+local function new(words, given)
+  require "sinklab.scaffold" (words[1], words[2], given.dir)
 end
 
---- Options of the command line by action: what a value must be.
-local function whole(s)
-  return s:match "^%d+$" and math.tointeger(tonumber(s)), "a whole number from 0"
+--- Names that a shell may complete.
+local function names()
+  local out = {}
+  for i, p in ipairs(core.plugins()) do out[i] = p.name end
+  return out, "file"
 end
-local function seconds(s)
-  local n = s:match "^[%d.]+$" and tonumber(s)
-  return n and n > 0 and n <= 86400 and n, "seconds, above 0 and at most 86400"
-end
-local function words(s) return s, "text" end
-local options = {
-  check = { seed = whole, timeout = seconds, only = words, json = false },
-  new = { dir = words },
+
+return {
+  doc = "attention mechanisms: found, described, tried, begun",
+  actions = {
+    { name = "list", doc = "every plugin on the search path", run = list },
+    { name = "info", doc = "version, purpose, claims, options, parameters, files",
+      words = { { "NAME", "a name", complete = names } }, run = info },
+    { name = "check", doc = "try whether a plugin keeps its word",
+      text = [[
+Gradients against differences, every claim, what it reads and writes, the same bits
+on every thread, huge scores, long rows. Each check runs in a process of its own.
+Status 0: all hold; 1: one does not.]],
+      words = { { "NAME|PATH", "a name", complete = names } },
+      options = {
+        { "seed", "N", kind = "whole", doc = "chooses the numbers, default 1" },
+        { "timeout", "S", kind = "seconds", doc = "limits each check, default 20" },
+        { "only", "CHECK,...", doc = "some of the checks below" },
+        { "json", doc = "print the table as JSON" },
+      },
+      more = function()
+        print "\nChecks:"
+        for _, c in ipairs(core.checks()) do print(("  %-16s %s"):format(c.name, c.doc)) end
+      end,
+      run = check },
+    { name = "new", doc = "write a folder with a plugin that works as it is",
+      text = [[
+The folder NAME also gets a Makefile, a CMakeLists.txt and a README. Nothing that
+exists is overwritten.]],
+      words = { { "row|gate|mix", "a shape", complete = { "row", "gate", "mix" } },
+        { "NAME", "a name" } },
+      options = { { "dir", "FOLDER", kind = "folder",
+        doc = "where to write it, default here" } },
+      run = new },
+  },
 }
-
-local function read_options(action)
-  local known, given, names = options[action] or {}, {}, {}
-  for name in pairs(known) do names[#names + 1] = "--" .. name end
-  for _, argument in ipairs(core.host.arguments) do
-    local name, value = argument:match "^%-%-([^=]*)=(.*)$"
-    name = name or argument:sub(3)
-    local kind = known[name]
-    if kind == nil then
-      refuse("no option '%s' here%s", argument, did_you_mean("--" .. name, names,
-        "\n  try: sinklab " .. usage[action]))
-    elseif kind == false then
-      if value then refuse("--%s takes no value, got '%s'", name, value) end
-      given[name] = true
-    else
-      if not value then refuse("--%s needs a value: write --%s=VALUE", name, name) end
-      local read, expected = kind(value)
-      if not read then refuse("--%s: expected %s, got '%s'", name, expected, value) end
-      given[name] = read
-    end
-  end
-  core.host.arguments = {} -- read: nothing is left over
-  return given
-end
-
---- How many words follow an action.
-local arity = { list = 0, info = 1, check = 1, new = 2 }
-local names = { "list", "info", "check", "new" }
-
-return function(action, ...)
-  if core.host.help then
-    for _, name in ipairs(names) do print("sinklab " .. usage[name]) end
-    if action == "check" then
-      for _, c in ipairs(core.checks()) do print(("  %-16s %s"):format(c.name, c.doc)) end
-    end
-    return
-  end
-  if not action then
-    refuse("plugin needs to be told what: sinklab plugin %s NAME",
-      table.concat(names, "|"))
-  end
-  if not actions[action] then
-    refuse("plugin: no action '%s'%s", action, did_you_mean(action, names,
-      ": it is " .. text.alternatives(names)))
-  end
-  local n = select("#", ...)
-  if n > arity[action] then
-    refuse("unexpected argument '%s': sinklab %s", (select(arity[action] + 1, ...)),
-      usage[action])
-  elseif n < arity[action] then
-    refuse("plugin %s needs a %s: sinklab %s", action,
-      action == "new" and n == 0 and "shape and a name" or "name", usage[action])
-  end
-  local given = read_options(action)
-  if arity[action] == 2 then
-    local shape, name = ...
-    actions[action](shape, name, given)
-  else
-    actions[action](..., given)
-  end
-end

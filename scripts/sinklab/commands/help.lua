@@ -1,0 +1,40 @@
+--- help.lua - sinklab help: every command in a line, or one of them in full.
+local command = require "sinklab.command"
+
+local function overview()
+  print "sinklab: a laboratory for attention sinks\n\nCommands:"
+  local rows, width = {}, 0
+  for i, name in ipairs(command.names) do
+    local spec = command.find(name)
+    rows[i] = { command.usage(name, spec, true), spec.doc }
+    width = math.max(width, #rows[i][1])
+  end
+  for _, row in ipairs(rows) do
+    print(("  sinklab %-" .. width .. "s  %s"):format(row[1], row[2]))
+  end
+  print "\nOptions (a script's own: sinklab run SCRIPT --help):"
+  local options = { command.find "run".options[1] }
+  table.move(command.host_options, 1, #command.host_options, 2, options)
+  for _, o in ipairs(options) do
+    print(("  %-13s  %s"):format(command.option_text(o), o.doc))
+  end
+  print [[
+
+Exit status: 0 it ran and every claim held, 1 an error, 2 it ran and a claim
+did not hold, 130 or 143 interrupted.]]
+end
+
+return {
+  doc = "this text, or all about one command",
+  words = { { "COMMAND", "a command", optional = true,
+    complete = function() return command.names end } },
+  run = function(words)
+    local name = words[1]
+    if not name then return overview() end
+    if not command.is_known(name) then
+      command.refuse("help: no command '%s'%s", name,
+        command.did_you_mean(name, command.names, "\n  try: sinklab help"))
+    end
+    command.help(name, command.find(name))
+  end,
+}
