@@ -37,7 +37,7 @@ static void close_to (const op_bench *b, const sl_view *v, const golden *g,
 }
 
 static void reference (const char *name, sl_rope_pairs pairs, int offset) {
-  const sl_rope_attr attr = { pairs, 8, 10000, offset };
+  const sl_rope_attr attr = { pairs, 8, 10000, offset, 0, 0 };
   char file[4][80];
   static const char *const part[4] = { "x", "out", "up_out", "grad_x" };
   golden x, up;
@@ -83,7 +83,7 @@ END_TEST
 ** are themselves rounded to 1e-11, here and there. */
 START_TEST (far_positions) {
   enum { T = 100, D = 6 };
-  const sl_rope_attr attr = { SL_ROPE_HALF, D, 500, 123456 };
+  const sl_rope_attr attr = { SL_ROPE_HALF, D, 500, 123456, 0, 0 };
   const ptrdiff_t dim[3] = { 1, T, D };
   static double x[T * D];
   op_bench b;
@@ -104,19 +104,61 @@ START_TEST (far_positions) {
 }
 END_TEST
 
+/* A part of a head turns, by divided angles, and grows: three numbers of five
+** stay, the pair has x = (1, 0). */
+START_TEST (partial) {
+  enum { T = 70, D = 5 };
+  static const sl_rope_pairs pairs[2] = { SL_ROPE_HALF, SL_ROPE_INTERLEAVED };
+  const ptrdiff_t dim[3] = { 1, T, D }, one[1] = { 2 };
+  const double divisors[2] = { 1, 7.25 };
+  static double x[T * D];
+  ck_assert (sl_attention_register () == 0);
+  for (int p = 0; p < 2; p++) {
+    const sl_rope_attr attr = { pairs[p], D, 100, 3, 4, 1.5 };
+    const int second = p == 0 ? 1 : 2; /* where pair 1 begins, and its other */
+    const int other = p == 0 ? 2 : 1;
+    op_bench b;
+    for (int i = 0; i < T * D; i++)
+      x[i] = i % D == 4 ? i : i % D == 0 || i % D == second;
+    op_bench_start (&b, SL_F64, "rope", &attr);
+    op_bench_input (&b, 3, dim, x);
+    op_bench_input (&b, 1, one, divisors);
+    op_bench_forward (&b);
+    for (int i = 0; i < T; i++) {
+      const double a = 3 + i, c = (3 + i) * pow (100, -0.5) / 7.25;
+      const double *const got = (const double *)b.out[0].data + i * D;
+      CLOSE (got[0], 1.5 * cos (a), 1e-12, 0, "cosine 0 at %d", i);
+      CLOSE (got[other], 1.5 * sin (a), 1e-12, 0, "sine 0 at %d", i);
+      CLOSE (got[second], 1.5 * cos (c), 1e-12, 0, "cosine 1 at %d", i);
+      CLOSE (got[3], 1.5 * sin (c), 1e-12, 0, "sine 1 at %d", i);
+      CLOSE (got[4], i * D + 4, 0, 0, "untouched at %d", i);
+    }
+    op_bench_free (&b);
+  }
+}
+END_TEST
+
 START_TEST (refusals) {
   static const struct {
     sl_rope_attr attr;
     const char *sentence;
   } cases[] = {
-    { { SL_ROPE_HALF, 3, 10000, 0 },
+    { { SL_ROPE_HALF, 3, 10000, 0, 0, 0 },
       "rope: d_head is 3; expected an even number from 2" },
-    { { SL_ROPE_HALF, 0, 10000, 0 },
+    { { SL_ROPE_HALF, 0, 10000, 0, 0, 0 },
       "rope: d_head is 0; expected an even number from 2" },
-    { { SL_ROPE_HALF, 4, 0, 0 },
+    { { SL_ROPE_HALF, 4, 0, 0, 0, 0 },
       "rope: base is 0; expected a finite number above 0" },
-    { { SL_ROPE_HALF, 8, 10000, 0 },
+    { { SL_ROPE_HALF, 8, 10000, 0, 0, 0 },
       "rope: x is (2, 3, 4); expected (b, t, heads * 8)" },
+    { { SL_ROPE_HALF, 4, 10000, 0, 6, 0 },
+      "rope: rotated is 6; expected an even number from 2 to d_head, which is "
+      "4" },
+    { { SL_ROPE_HALF, 4, 10000, 0, 3, 0 },
+      "rope: rotated is 3; expected an even number from 2 to d_head, which is "
+      "4" },
+    { { SL_ROPE_HALF, 4, 10000, 0, 0, -1 },
+      "rope: magnitude is -1; expected a finite number above 0" },
   };
   const ptrdiff_t dim[3] = { 2, 3, 4 };
   double x[24] = { 0 };
@@ -150,5 +192,5 @@ START_TEST (alibi_slopes) {
 }
 END_TEST
 
-SUITE_MAIN ("rope", reference_values, far_positions, refusals, sinusoidal,
-            alibi_slopes)
+SUITE_MAIN ("rope", reference_values, far_positions, partial, refusals,
+            sinusoidal, alibi_slopes)

@@ -13,7 +13,8 @@
 **              declared, without those that options leave out, [param (h, p)],
 **              [length (b)]) -> (b, t, h*d_out): a mix plugin, one head at a
 **              time
-**   rope       (x (b, t, h*d)) -> same shape, turned by position
+**   rope       (x (b, t, h*d), [divisors (r/2)]) -> same shape, turned by
+**              position; the divisors have no gradient
 ** Optional inputs come in this order; the flags in the attributes say which.
 ** Gradients of parameters are summed over tokens, then over sequences, in
 ** order. */
@@ -84,12 +85,16 @@ typedef enum sl_rope_pairs {
   SL_ROPE_HALF         /* turns (k, k + d/2): GPT-NeoX, Hugging Face llama */
 } sl_rope_pairs;
 
-/* Pair k at position p is turned by p * base^(-2k/d) (Su et al. 2021). */
+/* Pair k at position p is turned by p * base^(-2k/r) (Su et al. 2021), over the
+** divisor of the pair where there are divisors (context extension); r is how
+** many numbers of a head turn. The others pass as they are. */
 typedef struct sl_rope_attr {
   sl_rope_pairs pairs;
-  int d_head;       /* even */
+  int d_head;       /* width of a head */
   double base;      /* 10000 */
   ptrdiff_t offset; /* position of the first token */
+  int rotated;      /* even, the first numbers of a head; 0: all of d_head */
+  double magnitude; /* factor of what turns (YaRN); 0: 1 */
 } sl_rope_attr;
 
 /* Measurements watch the weights go by, a block of rows of one head of one

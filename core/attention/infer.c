@@ -279,21 +279,34 @@ int sl_mechanism_infer (sl_infer *q, sl_error *e) {
 int sl_rope_infer (sl_infer *q, sl_error *e) {
   const sl_rope_attr *a = q->attr;
   const sl_view *x = &q->in[0];
+  const int rotated = a->rotated ? a->rotated : a->d_head;
   text tx;
-  if (a->d_head < 2 || a->d_head % 2)
+  if (a->d_head < 2 || (!a->rotated && a->d_head % 2))
     return sl_fail (e, "rope: d_head is %d; expected an even number from 2",
                     a->d_head);
+  if (rotated < 2 || rotated % 2 || rotated > a->d_head)
+    return sl_fail (e,
+                    "rope: rotated is %d; expected an even number from 2 to "
+                    "d_head, which is %d",
+                    rotated, a->d_head);
   if (!(a->base > 0) || !isfinite (a->base))
     return sl_fail (e, "rope: base is %g; expected a finite number above 0",
                     a->base);
+  if (!(a->magnitude >= 0) || !isfinite (a->magnitude))
+    return sl_fail (e,
+                    "rope: magnitude is %g; expected a finite number above 0",
+                    a->magnitude);
   if (a->pairs != SL_ROPE_INTERLEAVED && a->pairs != SL_ROPE_HALF)
     return sl_fail (e, "rope: pairs is %d; expected interleaved or half",
                     (int)a->pairs);
   if (x->ndim != 3 || x->dim[2] % a->d_head)
     return sl_fail (e, "rope: x is %s; expected (b, t, heads * %d)",
                     shape (x, &tx), a->d_head);
+  if (q->n_in > 1 && (q->in[1].ndim != 1 || q->in[1].dim[0] != rotated / 2))
+    return sl_fail (e, "rope: divisors are %s; expected (%d), one for a pair",
+                    shape (&q->in[1], &tx), rotated / 2);
   q->n_out = 1;
   q->out[0] = *x;
-  q->scratch = 4 * (size_t)a->d_head; /* 2 d doubles */
+  q->scratch = 5 * (size_t)rotated; /* 5 doubles a pair */
   return 0;
 }

@@ -1,10 +1,10 @@
 /* rope.c - rotary positions (Su et al. 2021, arXiv 2104.09864), and their
 ** inverse.
 **
-** Pair k at position p turns by p * base^(-2k/d). Angles advance by one
-** position as a rotation in double, restarted from sin and cos every RESTART
-** positions: that adds less than 1e-14 to the rounding of the angle, at any
-** distance. */
+** Pair k at position p turns by p * base^(-2k/r), or that over a divisor.
+** Angles advance by one position as a rotation in double, restarted from sin
+** and cos every RESTART positions: that adds less than 1e-14 to the rounding of
+** the angle, at any distance. */
 #include "attention/kernels.h"
 #include <math.h>
 #include <sinklab/plugin.h>
@@ -15,21 +15,28 @@ enum { RESTART = 32 };
 typedef struct angles {
   int pairs;
   const sl_rope_attr *attr;
-  double *cosine, *sine, *step_cosine, *step_sine;
+  double *frequency, *cosine, *sine, *step_cosine, *step_sine;
 } angles;
 
-static double frequency (const sl_rope_attr *a, int k) {
-  return pow (a->base, -2.0 * k / a->d_head);
+static int rotated (const sl_rope_attr *a) {
+  return a->rotated ? a->rotated : a->d_head;
 }
 
-static angles start (const sl_rope_attr *attr, void *scratch) {
-  angles a = { attr->d_head / 2, attr, scratch, NULL, NULL, NULL };
+static angles start (const sl_run *r) {
+  const sl_rope_attr *attr = r->attr;
+  const sl_view *divisors = r->n_in > 1 ? &r->in[1] : NULL;
+  angles a = { .pairs = rotated (attr) / 2, .attr = attr };
+  a.frequency = r->scratch;
+  a.cosine = a.frequency + a.pairs;
   a.sine = a.cosine + a.pairs;
   a.step_cosine = a.sine + a.pairs;
   a.step_sine = a.step_cosine + a.pairs;
   for (int k = 0; k < a.pairs; k++) {
-    a.step_cosine[k] = cos (frequency (attr, k));
-    a.step_sine[k] = sin (frequency (attr, k));
+    a.frequency[k] = pow (attr->base, -2.0 * k / rotated (attr));
+    if (divisors)
+      a.frequency[k] /= ((const real *)divisors->data)[k * divisors->stride[0]];
+    a.step_cosine[k] = cos (a.frequency[k]);
+    a.step_sine[k] = sin (a.frequency[k]);
   }
   return a;
 }
@@ -39,7 +46,7 @@ static void advance (angles *a, ptrdiff_t i) {
   if (i % RESTART == 0) {
     const double position = (double)(a->attr->offset + i);
     for (int k = 0; k < a->pairs; k++) {
-      const double angle = position * frequency (a->attr, k);
+      const double angle = position * a->frequency[k];
       a->cosine[k] = cos (angle);
       a->sine[k] = sin (angle);
     }
@@ -57,21 +64,25 @@ static void advance (angles *a, ptrdiff_t i) {
 static void turn (const angles *a, real sign, int add, const real *x,
                   ptrdiff_t x_step, real *y, ptrdiff_t y_step) {
   const int half = a->attr->pairs == SL_ROPE_HALF;
+  const double size = a->attr->magnitude != 0 ? a->attr->magnitude : 1;
   for (ptrdiff_t k = 0; k < a->pairs; k++) {
     const ptrdiff_t i = half ? k : 2 * k, j = half ? k + a->pairs : 2 * k + 1;
-    const real c = (real)a->cosine[k], s = sign * (real)a->sine[k];
+    const real c = (real)(size * a->cosine[k]);
+    const real s = sign * (real)(size * a->sine[k]);
     const real u = x[i * x_step] * c - x[j * x_step] * s;
     const real v = x[i * x_step] * s + x[j * x_step] * c;
     y[i * y_step] = add ? y[i * y_step] + u : u;
     y[j * y_step] = add ? y[j * y_step] + v : v;
   }
+  for (ptrdiff_t i = 2 * a->pairs; i < a->attr->d_head; i++)
+    y[i * y_step] = add ? y[i * y_step] + x[i * x_step] : x[i * x_step];
 }
 
 static void turn_all (const sl_run *r, real sign, int add, const sl_view *x,
                       const sl_view *y) {
   const sl_rope_attr *attr = r->attr;
   const ptrdiff_t heads = x->dim[2] / attr->d_head;
-  angles a = start (attr, r->scratch);
+  angles a = start (r);
   for (ptrdiff_t i = 0; i < x->dim[1]; i++) {
     advance (&a, i);
     for (ptrdiff_t b = 0; b < x->dim[0]; b++) {
@@ -89,7 +100,7 @@ static void forward (const sl_run *r) {
   turn_all (r, 1, 0, &r->in[0], &r->out[0]);
 }
 
-/* A rotation's transpose is its inverse. */
+/* A rotation's transpose is its inverse; a magnitude stays. */
 static void backward (const sl_run *r) {
   if (r->dout[0].data && r->din[0].data)
     turn_all (r, -1, 1, &r->dout[0], &r->din[0]);
@@ -98,7 +109,7 @@ static void backward (const sl_run *r) {
 extern const sl_op SL (sl_op_rope);
 const sl_op SL (sl_op_rope) = { .name = "rope",
                                 .min_in = 1,
-                                .max_in = 1,
+                                .max_in = 2,
                                 .attr_size = sizeof (sl_rope_attr),
                                 .infer = sl_rope_infer,
                                 .forward = forward,

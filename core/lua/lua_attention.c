@@ -192,15 +192,18 @@ static int apply_mechanism (lua_State *L) {
 }
 
 /* rope (x (b, t, h * d_head), { d_head =, pairs = "interleaved" or "half", base
-** = 10000, offset = 0 }): turned by position, offset being that of the first
-** token. */
+** = 10000, offset = 0, rotated = d_head, divisors = (rotated / 2) or nil,
+** magnitude = 1 }): turned by position, offset being that of the first token;
+** only the first 'rotated' numbers of a head turn. */
 static int rope (lua_State *L) {
   static const char what[] = "rope";
-  static const char *const keys[] = { "d_head", "pairs", "base", "offset",
-                                      NULL };
+  static const char *const keys[] = { "d_head",    "pairs",   "base",
+                                      "offset",    "rotated", "divisors",
+                                      "magnitude", NULL };
   static const char *const pairs[] = { "interleaved", "half" };
-  sl_tensor *x = sl_lua_check_tensor (L, 1);
+  sl_tensor *in[2] = { sl_lua_check_tensor (L, 1) };
   sl_rope_attr a = { 0 };
+  int n = 1;
   const char *name;
   sl_error e;
   luaL_checktype (L, 2, LUA_TTABLE);
@@ -214,7 +217,10 @@ static int rope (lua_State *L) {
   a.d_head = int_field (L, 2, what, "d_head", 0);
   a.base = sl_lua_number (L, 2, what, "base", 10000);
   a.offset = (ptrdiff_t)sl_lua_integer (L, 2, what, "offset", 0);
-  return apply (L, "rope", &a, 1, &x);
+  a.rotated = int_field (L, 2, what, "rotated", 0);
+  a.magnitude = sl_lua_number (L, 2, what, "magnitude", 1);
+  optional (L, 2, what, "divisors", in, &n);
+  return apply (L, "rope", &a, n, in);
 }
 
 /* ---- positions ---- */

@@ -119,8 +119,10 @@ static setting *const settings[] = {
   &scores_params, &virtual_keys, &virtual_key
 };
 
-static const sl_rope_attr interleaved = { SL_ROPE_INTERLEAVED, 4, 10000, 0 },
-                          half = { SL_ROPE_HALF, 4, 100, 7 };
+static const sl_rope_attr
+    interleaved = { SL_ROPE_INTERLEAVED, 4, 10000, 0, 0, 0 },
+    half = { SL_ROPE_HALF, 4, 100, 7, 0, 0 },
+    partial = { SL_ROPE_HALF, 7, 100, 2, 4, 1.25 };
 
 #define ATTENTION(setting, note, n, ...)                                     \
   {                                                                          \
@@ -169,6 +171,11 @@ static const op_case cases[] = {
     .n_in = 1,
     .in = { IN (-1, 1, 3, 2, 5, 8) } },
   { .op = "rope", "half", &half, .n_in = 1, .in = { IN (-1, 1, 3, 2, 40, 4) } },
+  { .op = "rope",
+    "partial",
+    &partial,
+    .n_in = 2,
+    .in = { IN (-1, 1, 3, 2, 5, 14), { OP_FIXED, 1, 8, 1, { 2 } } } },
   { .op = NULL }
 };
 
