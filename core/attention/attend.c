@@ -36,6 +36,9 @@ typedef struct head {
   sl_call call;
   int sequence, head, n; /* n: valid tokens */
   int keys;              /* n and the prefix */
+  const real *begin; /* first visible key of query i at i * begin_step; NULL:
+                         ** no limit */
+  ptrdiff_t begin_step;
   matrix q, k, v, kt, vt;
   matrix dout; /* backward */
   sum dq, dk, dv;
@@ -172,6 +175,12 @@ static void place (const head *h, int row, int rows, block *b) {
     int lo, hi;
     sl_visible (&h->attr->visibility, row + r, h->n, &lo, &hi);
     if (lo < hi) hi += h->attr->prefix; /* lo is 0: there is no window */
+    if (h->begin) {
+      const int first =
+          sl_valid_tokens ((double)h->begin[(row + r) * h->begin_step], p->t);
+      if (lo < first) lo = first;
+      if (lo >= hi) lo = hi = 0;
+    }
     b->row_lo[r] = lo;
     b->row_hi[r] = hi;
     if (lo < hi && lo < b->lo) b->lo = lo;
@@ -254,7 +263,11 @@ static void observe (const head *h, const block *b) {
                          .value = from (h->v, h->attr->prefix).x,
                          .value_stride = h->v.row,
                          .value_step = h->v.col,
-                         .d_value = p->dv };
+                         .d_value = p->dv,
+                         .key = from (h->k, h->attr->prefix).x,
+                         .key_stride = h->k.row,
+                         .key_step = h->k.col,
+                         .d_key = p->d };
   o->rows (o->context, &rows);
 }
 
@@ -370,6 +383,11 @@ static void start_kv_head (head *h, int sequence, int g) {
   h->n = valid (r, h->attr, sequence, p->t);
   h->keys = h->n + h->attr->prefix;
   h->call.length = h->keys;
+  if (h->attr->has_begin) {
+    const sl_view *begin = &r->in[r->n_in - 1];
+    h->begin = (const real *)begin->data + sequence * begin->stride[0];
+    h->begin_step = begin->stride[1];
+  }
   h->k = head_of (&r->in[1], sequence, g, p->d);
   h->v = head_of (&r->in[2], sequence, g, p->dv);
 }
@@ -445,7 +463,7 @@ static int infer (sl_infer *q, sl_error *e) {
 extern const sl_op SL (sl_op_attention);
 const sl_op SL (sl_op_attention) = { .name = "attention",
                                      .min_in = 3,
-                                     .max_in = 5,
+                                     .max_in = 6,
                                      .attr_size = sizeof (sl_attention_attr),
                                      .infer = infer,
                                      .forward = forward,

@@ -3,9 +3,11 @@
 **   mechanism  (scores (b, h, t, t), [param (h, p)], [length (b)]) -> weights
 **              the row kernel alone, on the scores that are visible
 **   attention  (q (b, t, h*d), k (b, t, g*d), v (b, t, g*dv), [param (h, p)],
-**              [length (b)]) -> (b, t, h*dv); h heads share g key/value heads:
-**              head i reads key/value head i / (h/g). With a prefix of n, k and
-**              v are (b, n + t, ...): n keys that are no tokens come first
+**              [length (b)], [begin (b, t)]) -> (b, t, h*dv); h heads share g
+**              key/value heads: head i reads key/value head i / (h/g). With a
+**              prefix of n, k and v are (b, n + t, ...): n keys that are no
+**              tokens come first. begin[i]: the first key that query i may see
+**              (left padding, packed documents); past i: it sees none
 **   gate       (o (b, t, h*d), [z (b, t, h*w) or, shared, (b, t, w)],
 **              [param (h, p)], [length (b)]) -> (b, t, h*d): a gate plugin on
 **              the output of the heads
@@ -44,6 +46,7 @@ typedef struct sl_attention_attr {
   sl_visibility visibility;
   int alibi; /* 1: adds -slope_h * |i - j| to the scores */
   int has_param, has_length;
+  int has_begin;      /* not with a prefix */
   int recompute_from; /* t at or above this recomputes weights in backward
                       ** instead of saving them (0: the default, 256) */
   int block; /* query rows at a time, at most 32 (0: by t); changes no bit */
@@ -118,6 +121,11 @@ typedef struct sl_rows {
                ** its numbers value_step apart; NULL: a mix without a 'v' */
   ptrdiff_t value_stride, value_step;
   int d_value;
+  const void
+      *key; /* the same of this head's keys, as the scores see them (after
+                   ** rope); NULL: a mix */
+  ptrdiff_t key_stride, key_step;
+  int d_key;
 } sl_rows;
 
 typedef struct sl_observer {

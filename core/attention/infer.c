@@ -110,6 +110,22 @@ static int check_heads (const sl_attention_attr *a, sl_error *e) {
   return 0;
 }
 
+/* The last input: for each query of each sequence the first key it may see. */
+static int check_begin (const sl_attention_attr *a, int n_in, const sl_view *in,
+                        sl_error *e) {
+  const sl_view *begin = &in[n_in - 1];
+  text t;
+  if (a->prefix)
+    return sl_fail (e, "attention: begin does not go with keys before the "
+                       "first token");
+  if (n_in < 4 || begin->ndim != 2 || begin->dim[0] != in[0].dim[0] ||
+      begin->dim[1] != in[0].dim[1])
+    return sl_fail (
+        e, "attention: begin is %s; expected (%td, %td), one a query",
+        n_in < 4 ? "missing" : shape (begin, &t), in[0].dim[0], in[0].dim[1]);
+  return 0;
+}
+
 static int check_shapes (const sl_attention_attr *a, int n_in,
                          const sl_view *in, sl_error *e) {
   const sl_view *q = &in[0], *k = &in[1], *v = &in[2];
@@ -173,8 +189,9 @@ int sl_attention_plan_of (const sl_attention_attr *a, int n_in,
                           sl_attention_plan *p, sl_error *e) {
   size_t t, keys, d, dv, rows, ld, end = 0;
   if (check_heads (a, e) || check_shapes (a, n_in, in, e) ||
-      check_mechanism ("attention", a, 3, n_in, in, in[0].dim[0], a->heads,
-                       &p->params, e))
+      (a->has_begin && check_begin (a, n_in, in, e)) ||
+      check_mechanism ("attention", a, 3, n_in - (a->has_begin != 0), in,
+                       in[0].dim[0], a->heads, &p->params, e))
     return -1;
   p->batch = (int)in[0].dim[0];
   p->t = (int)in[0].dim[1];

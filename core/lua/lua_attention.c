@@ -63,7 +63,8 @@ static int apply (lua_State *L, const char *op, const void *attr, int n,
 
 /* attention { q =, k =, v =, mechanism =, heads =, kv_heads = heads, d_head =
 ** width of q / heads, scale = 1 / sqrt (d_head), causal = true, window = 0
-** (none), alibi = false, param = (heads, n) or nil, length = (b) or nil,
+** (none), alibi = false, param = (heads, n) or nil, length = (b) or nil, begin
+** = (b, t) or nil (first key each query may see, from 0),
 ** recompute_from = 256, layer = 1 (what the plugin is told), prefix = 0 (rows
 ** of k and v before the first token) }
 ** -> (b, t, heads * width of a value). q (b, t, heads * d_head), k (b, t,
@@ -74,10 +75,10 @@ static int attention (lua_State *L) {
     "q",        "k",      "v",      "mechanism",      "heads",
     "kv_heads", "d_head", "scale",  "causal",         "window",
     "alibi",    "param",  "length", "recompute_from", "layer",
-    "prefix",   NULL
+    "prefix",   "begin",  NULL
   };
   sl_attention_attr a = { 0 };
-  sl_tensor *in[5];
+  sl_tensor *in[6];
   int n = 3;
   luaL_checktype (L, 1, LUA_TTABLE);
   lua_settop (L, 1);
@@ -100,6 +101,7 @@ static int attention (lua_State *L) {
   a.visibility = visibility (L, 1, what);
   a.has_param = optional (L, 1, what, "param", in, &n);
   a.has_length = optional (L, 1, what, "length", in, &n);
+  a.has_begin = optional (L, 1, what, "begin", in, &n);
   return apply (L, "attention", &a, n, in);
 }
 

@@ -100,6 +100,7 @@ int sl_apply (sl_context *c, const sl_op *op, const void *attr, int n_in,
                   .saved = memory,
                   .scratch = memory + node.saved,
                   .draw = &c->draw,
+                  .observer = c->observer,
                   .ordinal = node.ordinal,
                   .error = &failure };
   op->forward (&run);

@@ -13,6 +13,7 @@ typedef struct sl_context {
   sl_pool *pool;
   sl_program *recording; /* NULL: nothing is being recorded */
   sl_draw draw;          /* where random ops that run at once stand */
+  void *observer;        /* attention that runs at once: sl_observer or NULL */
 } sl_context;
 
 int sl_context_init (sl_context *c, int threads, sl_error *e);

@@ -310,7 +310,7 @@ end
 -- (h-1) d_head + 1 .. h d_head.
 -- @param a      from attention.options
 -- @param layer  its number, from 1
--- @return function (p) -> { forward = function (x, length), w_o = }
+-- @return function (p) -> { forward = function (x, length, begin), w_o = }
 function attention.plan(plan, prefix, a, init, bias, layer)
   local function name(part) return prefix .. "." .. part end
   local h, g, d, maps = a.heads, a.kv_heads, a.d_head, {}
@@ -335,11 +335,11 @@ function attention.plan(plan, prefix, a, init, bias, layer)
     local b_o = bias and p:get(name "b_o") or nil
     local virtual = {}
     if bound_bias then virtual.prepend, virtual.finish = bound_bias(p) end
-    local function forward(x, length)
+    local function forward(x, length, begin)
       local z = project(x)
       local out = apply(z, virtual, { heads = h, d_head = d, mechanism = a.map,
         scale = a.scale, causal = a.causal, window = a.window, layer = layer,
-        param = map_params(p), length = length })
+        param = map_params(p), length = length, begin = begin })
       if a.gate then
         out = core.gate { o = out, z = z[of_map + 1], mechanism = a.gate, heads = h,
           layer = layer, param = gate_params(p), length = length }

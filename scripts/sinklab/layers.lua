@@ -85,18 +85,18 @@ function layers.plan_block(plan, layer, a, o, d, init)
 
   local function add(part, normalise)
     if not normalise then
-      return function(h, length) return h + part(h, length) end
+      return function(h, ...) return h + part(h, ...) end
     elseif pre then
-      return function(h, length) return h + part(normalise(h), length) end
+      return function(h, ...) return h + part(normalise(h), ...) end
     end
-    return function(h, length) return normalise(h + part(h, length)) end
+    return function(h, ...) return normalise(h + part(h, ...)) end
   end
   return function(p)
     local bound = mha(p)
     local first = add(bound.forward, norm1 and norm1(p))
     local second = has_mlp and add(mlp(p), norm2 and norm2(p))
-    return function(h, length)
-      h = first(h, length)
+    return function(h, length, begin)
+      h = first(h, length, begin)
       return second and second(h) or h
     end, bound.w_o
   end

@@ -12,15 +12,22 @@ local Model = { __index = methods, __name = "sinklab.model" }
 
 --- Predictions for x: (B, seq_len, d_model) numbers or (B, seq_len) token ids.
 -- @param length  optional (B): valid tokens of each sequence
-function methods:forward(x, length)
+-- @param begin   optional (B, seq_len): the first position, from 0, that each one may
+--                see (packed documents, left padding); past it: it sees none. Not with
+--                registers, key biases or a mix
+function methods:forward(x, length, begin)
   local h, n = self:embed(x), self.registers
+  if begin and (n > 0 or self.attention.prefix > 0 or self.mechanism.shape ~= "row") then
+    check.fail("model: documents and left padding do not go with registers, key biases or the mix '%s'",
+      self.mechanism.name)
+  end
   if n > 0 then
     local shape = h.shape
     local first = self:parameter "registers":reshape { 1, n, shape[3] }
     h = core.concat({ first:broadcast { shape[1], n, shape[3] }, h }, 2)
     length = length and length + n
   end
-  for _, block in ipairs(self.blocks) do h = block(h, length) end
+  for _, block in ipairs(self.blocks) do h = block(h, length, begin) end
   if n > 0 then h = h:narrow(2, n + 1, h.shape[2] - n) end
   return self:unembed(h)
 end
@@ -171,7 +178,7 @@ function model.attention_only(given)
     local mha = makers[i](self.params)
     self.outputs[i] = mha.w_o
     self.blocks[i] = o.residual
-        and function(h, length) return h + mha.forward(h, length) end
+        and function(h, ...) return h + mha.forward(h, ...) end
         or mha.forward
   end
   self.embed = function(_, x) return x end

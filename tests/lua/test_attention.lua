@@ -113,6 +113,35 @@ check.test("tables of positions", function()
     1e-15)
 end)
 
+-- Documents of 3 and 2 tokens behind 2 of padding are each attended to alone.
+check.test("begin keeps packed documents and padding apart", function()
+  local q, k, v = draw(1, 7, 4), draw(1, 7, 4) * 2, draw(1, 7, 6)
+  local o = { q = q, k = k, v = v, heads = 2, mechanism = core.mechanism "softmax",
+    begin = core.tensor({ { 9, 9, 2, 2, 2, 5, 5 } }, "f64") }
+  local packed = core.attention(o)
+  o.recompute_from = 1
+  same(core.attention(o), packed, 0)
+  for _, d in ipairs { { 3, 3 }, { 6, 2 } } do
+    local function part(x) return x:narrow(2, d[1], d[2]):clone() end
+    same(packed:narrow(2, d[1], d[2]), core.attention { q = part(q), k = part(k),
+      v = part(v), heads = 2, mechanism = o.mechanism }, 1e-15)
+  end
+  same(packed:narrow(2, 1, 2), core.zeros({ 1, 2, 6 }, "f64"), 0)
+  for _, recompute in ipairs { 1, 100 } do
+    o.recompute_from = recompute
+    local program, loss = core.record(function()
+      return core.mse(core.attention(o), draw(1, 7, 6) * 3)
+    end)
+    for _, x in ipairs { q, k, v } do program:want(x) end
+    program:loss(loss)
+    check.close(program:check(), 0, 1e-8, 0, "gradients, recompute_from " .. recompute)
+  end
+  check.raises("begin is (2); expected (1, 7), one a query", function()
+    o.begin = core.zeros({ 2 }, "f64")
+    core.attention(o)
+  end)
+end)
+
 check.test("operations refuse in a sentence", function()
   local softmax, x = core.mechanism "softmax", draw(1, 3, 4)
   check.raises("attention.q: expected a tensor, got nil",
