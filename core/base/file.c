@@ -165,6 +165,28 @@ int sl_make_folders (const char *path, sl_error *e) {
   return 0;
 }
 
+int sl_make_folder (const char *path, sl_error *e) {
+  if (mkdir (path, 0777) == 0) return 1;
+  if (errno == EEXIST) return 0;
+  return sl_fail (e, "%s: cannot make the folder: %s", path, strerror (errno));
+}
+
+#ifdef __APPLE__
+#define CHANGED st_mtimespec
+#else
+#define CHANGED st_mtim
+#endif
+
+int sl_file_stamp (const char *path, char *stamp, size_t size, sl_error *e) {
+  struct stat info;
+  if (stat (path, &info) != 0)
+    return sl_fail (e, "%s: %s", path, strerror (errno));
+  snprintf (stamp, size, "%lld.%09ld %lld %llu", (long long)info.CHANGED.tv_sec,
+            info.CHANGED.tv_nsec, (long long)info.st_size,
+            (unsigned long long)info.st_ino);
+  return 0;
+}
+
 int sl_file_exists (const char *path) {
   struct stat info;
   return stat (path, &info) == 0 && !S_ISDIR (info.st_mode);

@@ -68,6 +68,7 @@ void sl_lua_open_plot (lua_State *L);      /* figures */
 void sl_lua_open_plugins (lua_State *L);   /* plugins listed, described */
 void sl_lua_open_check (lua_State *L);     /* plugin check */
 void sl_lua_open_json (lua_State *L);      /* JSON read */
+void sl_lua_open_database (lua_State *L);  /* SQLite */
 void sl_lua_open_system (
     lua_State *L); /* files, JSON, clock, terminal, signals */
 #endif

@@ -8,6 +8,7 @@ static const struct {
 } modules[] = {
   { "system", sl_lua_open_system },
   { "json", sl_lua_open_json },
+  { "database", sl_lua_open_database },
   { "tensor", sl_lua_open_tensor },
   { "ops", sl_lua_open_ops },
   { "generator", sl_lua_open_generator },

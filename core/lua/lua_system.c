@@ -154,6 +154,25 @@ static int system_make_folders (lua_State *L) {
   return outcome (L, sl_make_folders (luaL_checkstring (L, 1), &e), &e);
 }
 
+/* make_folder (path) -> true if it is new, false if it was there. */
+static int system_make_folder (lua_State *L) {
+  sl_error e;
+  int made = sl_make_folder (luaL_checkstring (L, 1), &e);
+  if (made < 0) return sl_lua_nil (L, &e);
+  lua_pushboolean (L, made);
+  return 1;
+}
+
+/* file_stamp (path) -> a text that is another one after every write. */
+static int system_file_stamp (lua_State *L) {
+  char stamp[128];
+  sl_error e;
+  if (sl_file_stamp (luaL_checkstring (L, 1), stamp, sizeof stamp, &e) != 0)
+    return sl_lua_nil (L, &e);
+  lua_pushstring (L, stamp);
+  return 1;
+}
+
 static int system_file_exists (lua_State *L) {
   lua_pushboolean (L, sl_file_exists (luaL_checkstring (L, 1)));
   return 1;
@@ -226,6 +245,8 @@ void sl_lua_open_system (lua_State *L) {
     { "isa", system_isa },
     { "file_write", system_file_write },
     { "make_folders", system_make_folders },
+    { "make_folder", system_make_folder },
+    { "file_stamp", system_file_stamp },
     { "file_exists", system_file_exists },
     { "folder_exists", system_folder_exists },
     { "sha256", system_sha256 },

@@ -32,6 +32,7 @@ command.names = {
   "repl",
   "list",
   "plugin",
+  "runs",
   "version",
   "help",
 }

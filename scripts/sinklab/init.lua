@@ -16,14 +16,16 @@ local parts = {
   witness = { "sinklab.witness" },
   text = { "sinklab.text" },
   json = { "sinklab.json" },
+  runs = { "sinklab.runs" },
 }
 
 -- What the library keeps to itself; the rest of the core (tensors, operations,
 -- mechanisms, files of arrays) is lab's too.
 local private = {}
 for name in ([[
-  check_plugin checks columns figure file_exists file_write folder folder_exists host
-  interrupted is_terminal json_decode json_null lua_release make_folders measure_sinks nearest
+  check_plugin checks columns database figure file_exists file_stamp file_write folder
+  folder_exists host interrupted is_terminal json_decode json_null lua_release
+  make_folder make_folders measure_sinks nearest
   pending_interrupt plugin plugins_loaded quiet quit raise scripts
   stop_if_interrupted trainer
 ]]):gmatch "%S+" do

@@ -4,6 +4,7 @@
 local core = require "sinklab.core"
 local json = require "sinklab.json"
 local options = require "sinklab.options"
+local records = require "sinklab.records"
 local text = require "sinklab.text"
 
 local module, methods = {}, {}
@@ -64,6 +65,15 @@ end
 local function save(self)
   write(self)
   core.stop_if_interrupted()
+end
+
+--- Put the record into the index of runs (records.lua). The directory is what counts, so
+-- trouble with the index is only said.
+local function note(self)
+  local ok, message = records.note(self.folder, self.chosen)
+  if not ok and not core.quiet() then
+    io.stderr:write(("the index of runs: %s\n"):format(message))
+  end
 end
 
 --- A file of the run by its name; the record lists it.
@@ -293,6 +303,7 @@ function module.finish(status, message)
   self.record.status = status
   if status == "failed" then self.record.error = message end
   write(self)
+  note(self)
   if not core.quiet() then
     io.stderr:write(("%s after %.1f s: %s\n"):format(status, self.record.wall_s,
       self.folder))
@@ -312,16 +323,17 @@ local function exit_with_record(code, close)
   exit(code, close)
 end
 
---- runs/<script>-<UTC time>, with a number after it if that is taken.
+--- Make runs/<script>-<UTC time>, with a number after it if that is taken.
 local function new_folder(script)
   local name = script:match "([^/]+)$":gsub("%.lua$", "")
   local base = ("runs/%s-%s"):format(name, core.utc "%Y%m%dT%H%M%SZ")
-  local folder, n = base, 1
-  while core.folder_exists(folder) do
-    n = n + 1
-    folder = base .. "-" .. n
+  must(core.make_folders "runs")
+  for n = 1, math.huge do
+    local folder = n == 1 and base or base .. "-" .. n
+    local made, message = core.make_folder(folder)
+    if made then return folder end
+    must(made ~= nil, message)
   end
-  return folder
 end
 
 --- Open the run: its directory, where everything is written, and its record.
@@ -341,11 +353,12 @@ function module.run()
   if open then module.finish "complete" end
   local script = host.shown or "repl"
   local values = host.options or {}
+  if host.out then must(core.make_folders(host.out)) end
   local folder = host.out or new_folder(script)
-  must(core.make_folders(folder))
   local labels = {} -- of results, in the order of adding
   local seed, dtype = rawget(values, "seed"), rawget(values, "dtype")
-  local self = setmetatable({ folder = folder, clock = core.clock(), added = {},
+  local self = setmetatable({ folder = folder, chosen = host.out ~= nil,
+    clock = core.clock(), added = {},
     labels = labels, record = json.object({
       sinklab = core.version, script = script,
       options = json.object(plain(values)),
@@ -374,6 +387,7 @@ function module.run()
   open = self
   os.exit = exit_with_record
   save(self)
+  note(self)
   return self
 end
 

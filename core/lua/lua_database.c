@@ -1,0 +1,186 @@
+/* lua_database.c - SQLite for the Lua half: a database opened, statements run.
+**
+** What a statement says is the library's business (records.lua); here values
+** are bound, never pasted into SQL, and every trouble is nil and a sentence. */
+#include "lua/lua_common.h"
+#include <sqlite3.h>
+#include <string.h>
+
+#define DATABASE_HANDLE "sinklab.database"
+#define STATEMENT_HANDLE "sinklab.statement"
+/* Another process holds the file for milliseconds; one that is stopped in the
+** middle lets go when it ends. */
+enum { PATIENCE_MS = 30000 };
+
+static int database_close (lua_State *L) {
+  sqlite3 **box = luaL_checkudata (L, 1, DATABASE_HANDLE);
+  sqlite3_close_v2 (*box);
+  *box = NULL;
+  return 0;
+}
+
+static int statement_close (lua_State *L) {
+  sqlite3_stmt **box = luaL_checkudata (L, 1, STATEMENT_HANDLE);
+  sqlite3_finalize (*box);
+  *box = NULL;
+  return 0;
+}
+
+static sqlite3 *open_database (lua_State *L) {
+  sqlite3 **box = luaL_checkudata (L, 1, DATABASE_HANDLE);
+  if (!*box) luaL_error (L, "the database has been closed");
+  return *box;
+}
+
+/* nil, sentence, SQLite's name of the trouble: "busy", "corrupt" or "other". */
+static int trouble (lua_State *L, sqlite3 *db, const char *what) {
+  static const struct {
+    int code;
+    const char *name;
+  } names[] = {
+    { SQLITE_BUSY, "busy" },
+    { SQLITE_CORRUPT, "corrupt" },
+    { SQLITE_NOTADB, "corrupt" },
+  };
+  const char *name = "other";
+  int code = sqlite3_errcode (db) & 0xff;
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (names[i].code == code) name = names[i].name;
+  lua_pushnil (L);
+  lua_pushfstring (L, "%s: %s", what, sqlite3_errmsg (db));
+  lua_pushstring (L, name);
+  return 3;
+}
+
+/* Bind the Lua values from 'first' on: nil, boolean, number or string. */
+static void bind_values (lua_State *L, sqlite3_stmt *s, int first) {
+  int n = lua_gettop (L) - first + 1, wanted = sqlite3_bind_parameter_count (s);
+  if (n != wanted)
+    luaL_error (L, "the statement takes %d values, got %d", wanted, n);
+  for (int i = 1; i <= n; i++) {
+    int at = first + i - 1, code;
+    size_t size;
+    const char *text;
+    switch (lua_type (L, at)) {
+    case LUA_TNIL: code = sqlite3_bind_null (s, i); break;
+    case LUA_TBOOLEAN:
+      code = sqlite3_bind_int (s, i, lua_toboolean (L, at));
+      break;
+    case LUA_TNUMBER:
+      code = lua_isinteger (L, at)
+                 ? sqlite3_bind_int64 (s, i, lua_tointeger (L, at))
+                 : sqlite3_bind_double (s, i, lua_tonumber (L, at));
+      break;
+    default:
+      text = luaL_checklstring (L, at, &size);
+      code =
+          sqlite3_bind_text64 (s, i, text, size, SQLITE_TRANSIENT, SQLITE_UTF8);
+    }
+    if (code != SQLITE_OK)
+      luaL_error (L, "value %d of the statement: %s", i, sqlite3_errstr (code));
+  }
+}
+
+/* A statement prepared from SQL at index 2 with the values after it, on the
+** stack as an object that frees itself; NULL: trouble has been pushed. */
+static sqlite3_stmt *prepare (lua_State *L, sqlite3 *db) {
+  size_t n;
+  const char *sql = luaL_checklstring (L, 2, &n), *tail = NULL;
+  sqlite3_stmt **box = lua_newuserdatauv (L, sizeof *box, 0);
+  *box = NULL;
+  if (luaL_newmetatable (L, STATEMENT_HANDLE)) {
+    lua_pushcfunction (L, statement_close);
+    lua_setfield (L, -2, "__gc");
+  }
+  lua_setmetatable (L, -2);
+  if (n > 1000000) luaL_error (L, "a statement of %d bytes", (int)n);
+  if (sqlite3_prepare_v2 (db, sql, (int)n, box, &tail) != SQLITE_OK)
+    return NULL;
+  if (!*box || tail[strspn (tail, " \n\t;")] != '\0')
+    luaL_error (L, "expected one SQL statement");
+  lua_insert (L, 2); /* below SQL and values */
+  bind_values (L, *box, 4);
+  lua_settop (L, 2);
+  return *box;
+}
+
+/* db:run (sql, values...) -> rows changed; or nil, sentence, kind. */
+static int database_run (lua_State *L) {
+  sqlite3 *db = open_database (L);
+  sqlite3_stmt *s = prepare (L, db);
+  int code;
+  if (!s) return trouble (L, db, sqlite3_db_filename (db, "main"));
+  do code = sqlite3_step (s);
+  while (code == SQLITE_ROW);
+  if (code != SQLITE_DONE)
+    return trouble (L, db, sqlite3_db_filename (db, "main"));
+  lua_pushinteger (L, sqlite3_changes (db));
+  return 1;
+}
+
+static void push_column (lua_State *L, sqlite3_stmt *s, int i) {
+  switch (sqlite3_column_type (s, i)) {
+  case SQLITE_INTEGER: lua_pushinteger (L, sqlite3_column_int64 (s, i)); break;
+  case SQLITE_FLOAT: lua_pushnumber (L, sqlite3_column_double (s, i)); break;
+  case SQLITE_NULL: lua_pushnil (L); break;
+  default:
+    lua_pushlstring (L, (const char *)sqlite3_column_text (s, i),
+                     (size_t)sqlite3_column_bytes (s, i));
+  }
+}
+
+/* db:rows (sql, values...) -> a list of tables, column name -> value (NULL is
+** left out); or nil, sentence, kind. */
+static int database_rows (lua_State *L) {
+  sqlite3 *db = open_database (L);
+  sqlite3_stmt *s = prepare (L, db);
+  int code;
+  if (!s) return trouble (L, db, sqlite3_db_filename (db, "main"));
+  lua_newtable (L);
+  for (lua_Integer row = 1; (code = sqlite3_step (s)) == SQLITE_ROW; row++) {
+    int columns = sqlite3_column_count (s);
+    lua_createtable (L, 0, columns);
+    for (int i = 0; i < columns; i++) {
+      push_column (L, s, i);
+      lua_setfield (L, -2, sqlite3_column_name (s, i));
+    }
+    lua_rawseti (L, -2, row);
+  }
+  if (code != SQLITE_DONE)
+    return trouble (L, db, sqlite3_db_filename (db, "main"));
+  return 1;
+}
+
+/* database (path, create) -> an open database; or nil, sentence, kind. Without
+** 'create' a file that is not there is trouble. */
+static int database_open (lua_State *L) {
+  const char *path = luaL_checkstring (L, 1);
+  int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX;
+  sqlite3 **box = lua_newuserdatauv (L, sizeof *box, 0);
+  *box = NULL;
+  luaL_setmetatable (L, DATABASE_HANDLE);
+  if (lua_toboolean (L, 2)) flags |= SQLITE_OPEN_CREATE;
+  if (sqlite3_open_v2 (path, box, flags, NULL) != SQLITE_OK) {
+    if (!*box) return luaL_error (L, "out of memory");
+    return trouble (L, *box, path);
+  }
+  sqlite3_busy_timeout (*box, PATIENCE_MS);
+  sqlite3_db_config (*box, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+  sqlite3_db_config (*box, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+  return 1;
+}
+
+void sl_lua_open_database (lua_State *L) {
+  static const luaL_Reg methods[] = {
+    { "run", database_run },       { "rows", database_rows },
+    { "close", database_close },   { "__gc", database_close },
+    { "__close", database_close }, { NULL, NULL },
+  };
+  luaL_newmetatable (L, DATABASE_HANDLE);
+  luaL_setfuncs (L, methods, 0);
+  lua_pushvalue (L, -1);
+  lua_setfield (L, -2, "__index");
+  lua_pop (L, 1);
+  lua_pushcfunction (L, database_open);
+  lua_setfield (L, -2, "database");
+}
