@@ -66,7 +66,7 @@ function methods:list(given)
   if not terms then return nil, values end
   values[#values + 1] = o.limit or -1
   local rows, message = ask(self, ([[select * from (select * from runs r where %s
-    order by started desc, folder desc limit ?) order by started, folder]])
+    order by started desc, stamp desc limit ?) order by started, stamp]])
     :format(terms), values)
   if not rows then return nil, message end
   for _, row in ipairs(rows) do row.stamp = nil end
@@ -76,7 +76,7 @@ end
 --- The folder of the run that `name` means: a directory's name, the beginning or a part
 -- of exactly one, a path, or "last".
 local function find(self, name)
-  local rows, message = ask(self, "select folder from runs order by started, folder")
+  local rows, message = ask(self, "select folder from runs order by started, stamp")
   if not rows then return nil, message end
   if #rows == 0 then return nil, "no runs in " .. self.folder end
   if name == "last" then return self.folder .. "/" .. rows[#rows].folder end
@@ -175,7 +175,7 @@ function methods:best(metric, given)
   all[#all + 1] = o.limit
   local rows
   rows, message = ask(self, ([[select * from (select *, %s as value from runs r where %s)
-    where typeof (value) in ('integer', 'real') order by value %s, started, folder
+    where typeof (value) in ('integer', 'real') order by value %s, started, stamp
     limit ?]]):format(value, terms, o.largest and "desc" or "asc"), all)
   if not rows then return nil, message end
   for _, row in ipairs(rows) do row.stamp = nil end

@@ -1,0 +1,234 @@
+-- test_runs.lua - sinklab runs and lab.runs: the index follows the directories.
+local check = require "check"
+local process = require "process"
+local core = require "sinklab.core"
+local lab = require "sinklab"
+
+local folder = process.folder "runs"
+
+local script = [[
+-- What the tests run.
+local lab = require "sinklab"
+local opt = lab.options { seed = 1, lr = 0.1, attention = { "softmax", "relu" } }
+local run = lab.run()
+run:add("a=b", { train = { steps = opt.seed * 10, loss = opt.lr } })
+run:claim("small", opt.lr, "<", 0.5)
+]]
+
+local function sinklab(words) return process.run(words, { folder = folder }) end
+
+--- Five runs: seeds 1 to 4 at one learning rate each, and one that fails.
+local function five_runs()
+  process.shell("rm -rf '" .. folder .. "/runs'")
+  process.write(folder .. "/s.lua", script)
+  process.write(folder .. "/bad.lua", "require 'sinklab'.run() error 'no luck'")
+  for seed = 1, 4 do
+    local r = sinklab { "run", "s.lua", "--seed=" .. seed, "--lr=" .. seed / 5, "--quiet" }
+    check.equal(r.code, seed > 2 and 2 or 0, r.err)
+  end
+  check.equal(sinklab { "run", "bad.lua", "--quiet" }.code, 1)
+  return lab.runs(folder .. "/runs")
+end
+
+local function seeds(list)
+  local out = {}
+  for i, run in ipairs(list) do out[i] = run.seed end
+  return out
+end
+
+check.test("runs are listed with what their records say", function()
+  local list = assert(five_runs():list())
+  check.equal(#list, 5)
+  check.equal(seeds(list), { 1, 2, 3, 4 })
+  local one = list[4]
+  check.equal({ one.script, one.status, one.claims, one.failed, one.dtype },
+    { "s.lua", "complete", 1, 1, "f32" })
+  check.equal({ list[5].status, list[5].error }, { "failed", "bad.lua:1: no luck" })
+  local r = sinklab { "runs", "list" }
+  check.equal(r.code, 0, r.err)
+  check.contains(r.out, one.folder .. "  complete")
+  check.contains(r.out, "0 of 1")
+  check.contains(tostring(lab.runs(folder .. "/runs")), one.folder)
+end)
+
+check.test("filters: columns, options, results; every operator", function()
+  local runs = five_runs()
+  for condition, want in pairs { ["seed=2"] = { 2 }, ["seed!=2"] = { 1, 3, 4 },
+    ["lr<0.4"] = { 1 }, ["lr<=0.4"] = { 1, 2 }, ["lr > 0.4"] = { 3, 4 },
+    ["a=b.train.steps>=20"] = { 2, 3, 4 }, ["script~s.l"] = { 1, 2, 3, 4 },
+    ["attention=softmax,relu"] = { 1, 2, 3, 4 }, ["option.seed=3"] = { 3 },
+    ["result.a=b.train.loss<0.3"] = { 1 }, ["script<5"] = {} } do
+    check.equal(seeds(assert(runs:list { where = { condition, "status=complete" } })),
+      want, condition)
+  end
+  check.equal(seeds(assert(runs:list { where = { "seed>1", "lr<0.7" } })), { 2, 3 })
+  check.equal(seeds(assert(runs:list { where = { "seed>0" }, limit = 2 })), { 3, 4 })
+  check.equal(#assert(runs:list { where = { "error~luck" } }), 1)
+  check.raises("no run has 'atention' (did you mean 'attention'?)", runs.list, runs,
+    { where = { "atention=softmax" } })
+  check.raises("must be KEY=VALUE", runs.list, runs, { where = { "softmax" } })
+  -- What looks like SQL is a value like any other.
+  check.equal(#assert(runs:list { where = { "script=x' or '1'='1" } }), 0)
+end)
+
+check.test("best: the smallest or the largest value of a result", function()
+  local runs = five_runs()
+  local best = assert(runs:best("a=b.train.loss", { limit = 2 }))
+  check.equal({ best[1].value, best[2].value, #best }, { 0.2, 0.4, 2 })
+  best = assert(runs:best("a=b.train.steps", { largest = true, where = { "seed<4" } }))
+  check.equal({ best[1].value, best[2].value, best[3].value }, { 30, 20, 10 })
+  check.raises("no run has 'a=b.train.step' (did you mean 'a=b.train.steps'?)", runs.best,
+    runs, "a=b.train.step")
+end)
+
+check.test("show and compare find runs by name, part of it, path and 'last'", function()
+  local runs = five_runs()
+  local list = assert(runs:list { where = { "seed>0" } })
+  local record, where = assert(runs:show(list[2].folder))
+  check.equal({ record.seed, where }, { 2, folder .. "/runs/" .. list[2].folder })
+  check.equal(select(2, assert(runs:show "bad-")), folder .. "/runs/"
+    .. runs:list { where = { "status=failed" } }[1].folder)
+  check.equal(assert(runs:show(where)).seed, 2)
+  check.equal(assert(runs:show "last").status, "failed")
+  check.contains(select(2, runs:show "s-"), "could be 4 runs: ")
+  check.contains(select(2, runs:show "nothing"), "no run 'nothing' in ")
+  local c = assert(runs:compare(list[1].folder, list[3].folder))
+  check.equal(#c.options, 2)
+  check.equal(c.options[2], { name = "seed", a = 1, b = 3, difference = 2 })
+  check.close(c.results[1].difference, 0.4, 1e-15)
+  local r = sinklab { "runs", "compare", list[1].folder, list[3].folder }
+  check.contains(r.out, "seed                   1    3      2")
+  r = sinklab { "runs", "show", "last", "--json" }
+  check.equal(assert(lab.json.decode(r.out)).error, "bad.lua:1: no luck")
+  r = sinklab { "runs", "show", list[3].folder }
+  check.contains(r.out, "FAILS  small: 0.6 < 0.5")
+end)
+
+check.test("export: a line a run, quoted where CSV needs it", function()
+  five_runs()
+  local r = sinklab { "runs", "export", "csv", "seed=2" }
+  check.equal(r.code, 0, r.err)
+  local lines = {}
+  for line in r.out:gmatch "[^\n]+" do lines[#lines + 1] = line end
+  check.equal(#lines, 2)
+  check.contains(lines[1], ",option.attention,option.lr,option.seed,")
+  check.contains(lines[2], ',"softmax,relu",0.4,2,0.4,20')
+  check.equal(sinklab({ "runs", "export", "csv", "--to=all.csv" }).code, 0)
+  local _, n = process.read(folder .. "/all.csv"):gsub("\n", "")
+  check.equal(n, 6)
+end)
+
+check.test("prune removes only what the filter says, and not through links", function()
+  local runs = five_runs()
+  process.shell("mkdir -p " .. folder .. "/kept && touch " .. folder .. "/kept/x && ln -s ../../kept "
+    .. folder .. "/runs/" .. runs:list()[5].folder .. "/link")
+  check.contains(sinklab({ "runs", "prune", "status=failed" }).out, "1 run would be removed")
+  check.equal(#runs:list(), 5)
+  check.contains(sinklab({ "runs", "prune", "status=failed", "--yes" }).out, "1 run removed")
+  check.equal(seeds(runs:list()), { 1, 2, 3, 4 })
+  check.equal(#core.folder(folder .. "/runs"), 5) -- and the index
+  check.equal(core.file_exists(folder .. "/kept/x"), true)
+  check.equal(sinklab({ "runs", "prune" }).code, 1)
+  check.raises("say which", runs.prune, runs, { where = {} })
+end)
+
+check.test("the directories are the truth: gone, edited, damaged, no index", function()
+  local runs = five_runs()
+  local list = runs:list()
+  process.shell("rm -r '" .. folder .. "/runs/" .. list[1].folder .. "'")
+  process.write(folder .. "/runs/" .. list[2].folder .. "/run.json", '{"options": ')
+  local now = assert(runs:list())
+  check.equal({ #now, now[1].status }, { 4, "unreadable" })
+  check.contains(now[1].error, "JSON, line 1")
+  process.write(folder .. "/runs/index.sqlite", "this is no database, it is a sentence")
+  local none, message = runs:list()
+  check.equal(none, nil)
+  check.contains(message, "sinklab runs rebuild")
+  local r = sinklab { "run", "s.lua" } -- a run does not fail for it
+  check.equal(r.code, 0, r.err)
+  check.contains(r.err, "the index of runs: ")
+  check.equal(assert(runs:rebuild()), 5)
+  check.equal(#assert(runs:list()), 5)
+  local r2 = sinklab { "runs", "list", "--runs=nowhere" }
+  check.equal(r2.code, 1)
+  check.contains(r2.err, "no folder 'nowhere'")
+end)
+
+check.test("a folder that the user chose gets no index", function()
+  process.write(folder .. "/s.lua", script)
+  check.equal(sinklab({ "run", "s.lua", "--quiet", "--out=mine/first" }).code, 0)
+  check.equal(core.file_exists(folder .. "/mine/index.sqlite"), false)
+  check.equal(#assert(lab.runs(folder .. "/mine"):list()), 1)
+  check.equal(sinklab({ "run", "s.lua", "--quiet", "--out=mine/second" }).code, 0)
+  check.equal(#assert(lab.runs(folder .. "/mine"):list()), 2)
+end)
+
+check.test("runs begun in the same second get directories of their own", function()
+  process.shell("rm -rf '" .. folder .. "/runs'")
+  process.write(folder .. "/s.lua", script)
+  local binary = os.getenv "SINKLAB_BINARY"
+  process.shell(("cd '%s' && for i in 1 2 3 4 5 6; do '%s' run s.lua --seed=$i --quiet & done; wait")
+    :format(folder, binary))
+  local list = assert(lab.runs(folder .. "/runs"):list())
+  local found = seeds(list)
+  table.sort(found)
+  check.equal(found, { 1, 2, 3, 4, 5, 6 })
+end)
+
+check.test("eight writers killed at random lose no committed record", function()
+  process.shell("rm -rf '" .. folder .. "/runs'")
+  process.write(folder .. "/writer.lua", [[
+local core, records = require "sinklab.core", require "sinklab.records"
+local who = require "sinklab".options { who = 1 }.who
+local log <close> = io.open("committed" .. who, "w")
+log:setvbuf "no"
+for i = 1, 100000 do
+  local folder = ("runs/w%d-%d"):format(who, i)
+  core.make_folders(folder)
+  assert(core.file_write(folder .. "/run.json", '{"options": {"who": ' .. who
+    .. '}, "results": {"n": ' .. i .. '}, "claims": [], "status": "complete"}'))
+  assert(records.note(folder))
+  log:write(folder:sub(6), "\n")
+end]])
+  -- Delays in hundredths of a second from a generator with seed 7.
+  local state, kills = 7, {}
+  for who = 1, 8 do
+    state = (state * 1103515245 + 12345) % 2147483648
+    kills[who] = ("sleep 0.%02d; kill -9 $p%d"):format(15 + state // 65536 % 40, who)
+  end
+  local starts = {}
+  for who = 1, 8 do
+    starts[who] = ("'%s' run writer.lua --who=%d --threads=1 & p%d=$!"):format(
+      os.getenv "SINKLAB_BINARY", who, who)
+  end
+  process.shell(("cd '%s'; %s; %s; wait"):format(folder, table.concat(starts, "\n"),
+    table.concat(kills, "; ")):gsub("& p(%d)=$!;", "& p%1=$!\n"))
+  local db <close> = assert(core.database(folder .. "/runs/index.sqlite"))
+  local there, committed = {}, 0
+  for _, row in ipairs(assert(db:rows "select folder from runs")) do
+    there[row.folder] = true
+  end
+  for who = 1, 8 do
+    for name in process.read(folder .. "/committed" .. who):gmatch "(%S+)\n" do
+      committed = committed + 1
+      if not there[name] then error(("%s was committed and is lost (seed 7)"):format(name)) end
+    end
+  end
+  check.equal(assert(db:rows "pragma integrity_check"), { { integrity_check = "ok" } })
+  if committed < 8 then error(("only %d records were committed"):format(committed)) end
+  -- Every directory with a whole record is in the list, also those never committed.
+  check.equal(#assert(lab.runs(folder .. "/runs"):list()) >= committed, true)
+end)
+
+check.test("wrong use raises at the caller's line", function()
+  check.raises("lab.runs: the folder must be a string, got 3", lab.runs, 3)
+  local runs = lab.runs(folder .. "/runs")
+  check.raises("runs:list: no such option 'were' (did you mean 'where'?)", runs.list, runs,
+    { were = {} })
+  check.raises("runs:show: the name must be a string, got nil", runs.show, runs)
+  local none, message = lab.runs(folder .. "/missing"):list()
+  check.equal(none, nil)
+  check.contains(message, "no folder ")
+end)
+
+check.done()
