@@ -8,6 +8,7 @@
 
 typedef struct box {
   sl_trainer *trainer; /* NULL: closed */
+  const sl_program *program;
   int has_linf;
   int busy; /* a program that calls the script is running in it */
 } box;
@@ -247,6 +248,7 @@ static int trainer (lua_State *L) {
   spec.schedule =
       read_points (L, lua_gettop (L), "trainer.schedule", &spec.n_points);
   b->has_linf = spec.linf != NULL;
+  b->program = spec.program;
   b->trainer = sl_trainer_new (sl_lua_context (L), &spec, &e);
   if (b->trainer == NULL) return sl_lua_raise (L, &e);
   lua_pushvalue (L, PINS);
@@ -323,6 +325,42 @@ static int resume (lua_State *L) {
   return 0;
 }
 
+/* trainer:profile (on) starts (true) or ends a profile of the steps that follow;
+** trainer:profile () -> { steps, workers, replay, busy, gather, update, nodes =
+** { { op, forward, backward }, ... } }, seconds as in sl_step_times. */
+static int profile (lua_State *L) {
+  box *b = check_box (L);
+  sl_step_times times;
+  sl_error e;
+  if (lua_gettop (L) > 1) {
+    luaL_checktype (L, 2, LUA_TBOOLEAN);
+    if (sl_trainer_profile (b->trainer, lua_toboolean (L, 2), &e) < 0)
+      return sl_lua_raise (L, &e);
+    return 0;
+  }
+  times = sl_trainer_times (b->trainer);
+  lua_createtable (L, 0, 7);
+  set_number (L, "steps", (double)times.steps);
+  set_number (L, "workers", times.workers);
+  set_number (L, "replay", times.replay);
+  set_number (L, "busy", times.busy);
+  set_number (L, "gather", times.gather);
+  set_number (L, "update", times.update);
+  lua_createtable (L, (int)sl_program_nodes (b->program), 0);
+  for (size_t i = 0; i < sl_program_nodes (b->program); i++) {
+    double forward, backward;
+    sl_trainer_node_times (b->trainer, i, &forward, &backward);
+    lua_createtable (L, 0, 3);
+    lua_pushstring (L, sl_program_op (b->program, i)->name);
+    lua_setfield (L, -2, "op");
+    set_number (L, "forward", forward);
+    set_number (L, "backward", backward);
+    lua_rawseti (L, -2, (lua_Integer)i + 1);
+  }
+  lua_setfield (L, -2, "nodes");
+  return 1;
+}
+
 static int release (lua_State *L) {
   box *b = luaL_checkudata (L, 1, TRAINER);
   sl_trainer *t = b->trainer;
@@ -351,7 +389,8 @@ void sl_lua_open_train (lua_State *L) {
                                         { NULL, NULL } };
   static const luaL_Reg methods[] = {
     { "run", run },       { "evaluate", evaluate }, { "state", state },
-    { "resume", resume }, { "close", release },     { NULL, NULL }
+    { "resume", resume }, { "close", release },     { "profile", profile },
+    { NULL, NULL }
   };
   static const luaL_Reg meta[] = { { "__gc", collect },
                                    { "__close", release },

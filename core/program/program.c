@@ -187,6 +187,9 @@ int sl_program_serial (const sl_program *p) {
 size_t sl_program_nodes (const sl_program *p) {
   return p->n_nodes;
 }
+const sl_op *sl_program_op (const sl_program *p, size_t node) {
+  return p->node[node].op;
+}
 int sl_program_uses (const sl_program *p, const sl_tensor *t) {
   return sl_slot_find (p, t->storage) >= 0;
 }

@@ -56,6 +56,8 @@ int sl_program_serial (const sl_program *p);
 /* 1: some op of the program made or reads the storage of t. */
 int sl_program_uses (const sl_program *p, const sl_tensor *t);
 size_t sl_program_nodes (const sl_program *p);
+/* The operation of node number 'node', from 0. */
+const sl_op *sl_program_op (const sl_program *p, size_t node);
 /* One line a node: number, op, shapes. The caller frees with sl_free. */
 char *sl_program_text (const sl_program *p);
 
@@ -78,6 +80,15 @@ const sl_error *sl_replica_error (const sl_replica *r);
 void sl_replica_backward (sl_replica *r, double seed);
 /* Set the gradients of wanted storages to zero. */
 void sl_replica_zero (sl_replica *r);
+
+/* Where the time goes, node by node. 1: from now on each replay of r adds to
+** seconds that start at zero; 0: no more, at no cost. -1: no memory. */
+int sl_replica_profile (sl_replica *r, int on, sl_error *e);
+/* Seconds spent in node number 'node' (from 0, in the order of
+** sl_program_text); 0 without a profile. */
+void sl_replica_times (const sl_replica *r, size_t node, double *forward,
+                       double *backward);
+
 /* This replica's value or gradient of a tensor that the program made or uses (a
 ** view of it counts); data is NULL for a gradient that is not computed and for
 ** a tensor that the program does not know. */

@@ -2,6 +2,7 @@
 **
 ** Everything lives in one block, and every argument of every kernel is resolved
 ** when the replica is made: replay is a plain loop of kernel calls. */
+#include "base/clock.h"
 #include "base/memory.h"
 #include "program/record.h"
 #include <stdint.h>
@@ -21,6 +22,7 @@ struct sl_replica {
   size_t wanted_bytes;
   void *loss; /* where backward puts the seed; NULL: nothing to do */
   sl_dtype loss_dtype;
+  double *seconds; /* NULL, or per node: in forward, in backward */
   sl_draw draw;
   sl_error error; /* of the last forward; empty: it went well */
   size_t bytes;
@@ -224,11 +226,36 @@ sl_replica *sl_replica_new (const sl_program *p, sl_error *e) {
 void sl_replica_free (sl_replica *r) {
   if (r == NULL) return;
   sl_program_free (r->program);
+  sl_free (r->seconds);
   sl_free (r);
 }
 
 size_t sl_replica_bytes (const sl_replica *r) {
   return r->bytes;
+}
+
+/* Run one kernel; with a profile, 'side' (0 forward, 1 backward) of node i gets
+** the time it takes. */
+static void run_node (const sl_replica *r, size_t i, int side,
+                      void (*kernel) (const sl_run *run)) {
+  const double from = r->seconds != NULL ? sl_now () : 0;
+  kernel (&r->run[i]);
+  if (r->seconds != NULL) r->seconds[2 * i + (size_t)side] += sl_now () - from;
+}
+
+int sl_replica_profile (sl_replica *r, int on, sl_error *e) {
+  sl_free (r->seconds);
+  r->seconds = on ? sl_alloc (r->n_nodes, 2 * sizeof *r->seconds) : NULL;
+  if (on && r->seconds == NULL)
+    return sl_fail (e, "profile: no memory for %zu operations", r->n_nodes);
+  return 0;
+}
+
+void sl_replica_times (const sl_replica *r, size_t node, double *forward,
+                       double *backward) {
+  const int known = r->seconds != NULL && node < r->n_nodes;
+  *forward = known ? r->seconds[2 * node] : 0;
+  *backward = known ? r->seconds[2 * node + 1] : 0;
 }
 
 int sl_replica_forward (sl_replica *r, const sl_draw *draw, void *observer) {
@@ -237,7 +264,7 @@ int sl_replica_forward (sl_replica *r, const sl_draw *draw, void *observer) {
   r->error.text[0] = '\0';
   for (size_t i = 0; i < r->n_nodes; i++) {
     r->run[i].observer = observer;
-    node[i].op->forward (&r->run[i]);
+    run_node (r, i, 0, node[i].op->forward);
     if (r->error.text[0] != '\0') return -1;
   }
   return 0;
@@ -256,9 +283,8 @@ void sl_replica_backward (sl_replica *r, double seed) {
   else
     *(double *)r->loss = seed;
   for (size_t i = 0; i < r->n_back; i++) {
-    sl_run *run = &r->run[r->back[i]];
-    run->observer = NULL;
-    node[r->back[i]].op->backward (run);
+    r->run[r->back[i]].observer = NULL;
+    run_node (r, r->back[i], 1, node[r->back[i]].op->backward);
   }
 }
 

@@ -1,4 +1,5 @@
 /* step.c - one training step: replay the shards, sum, update. */
+#include "base/clock.h"
 #include "base/memory.h"
 #include "train/trainer.h"
 #include <math.h>
@@ -61,6 +62,7 @@ static void run_groups (void *context, int index, int worker) {
   const long groups = t->spec.groups, per_group = t->shards / groups;
   const size_t bytes = t->n * sl_dtype_size (t->dtype);
   const sl_view gradient = sl_replica_gradient (r, t->spec.parameters);
+  const double began = t->busy != NULL ? sl_now () : 0;
   (void)worker;
   for (long g = groups * index / t->replicas;
        g < groups * (index + 1) / t->replicas; g++) {
@@ -72,6 +74,7 @@ static void run_groups (void *context, int index, int worker) {
     }
     memcpy ((char *)t->slot + (size_t)g * bytes, gradient.data, bytes);
   }
+  if (t->busy != NULL) t->busy[index] += sl_now () - began;
 }
 
 /* A program that calls the script runs on the calling thread, as do single

@@ -159,6 +159,24 @@ sl_tensor *sl_trainer_state (sl_trainer *t);
 ** huge count. */
 int sl_trainer_resume (sl_trainer *t, long step, double seconds, sl_error *e);
 
+/* Where the time of steps goes, in seconds summed since the profile began. */
+typedef struct sl_step_times {
+  long steps;
+  int workers;
+  double
+      replay;  /* of the calling thread: all shards, other threads waited for */
+  double busy; /* of all workers: shards, without the waiting */
+  double gather; /* the sum of the groups' gradients */
+  double update; /* the optimizer */
+} sl_step_times;
+/* 1: start a profile at zero; 0: end it. Costs nothing when off. */
+int sl_trainer_profile (sl_trainer *t, int on, sl_error *e);
+/* All zero without a profile. */
+sl_step_times sl_trainer_times (const sl_trainer *t);
+/* Of node number 'node' (from 0) of the program, summed over workers. */
+void sl_trainer_node_times (const sl_trainer *t, size_t node, double *forward,
+                            double *backward);
+
 /* Forward only on 'samples' fresh sequences (a multiple of shard), drawn from
 ** the stream of evaluation (step 0; training steps count from 1): mean loss
 ** and largest error (NaN without one). */

@@ -1,16 +1,10 @@
 /* trainer.c - the training loop: made, run until something ends it, resumed. */
 #include "train/trainer.h"
+#include "base/clock.h"
 #include "base/interrupt.h"
 #include "base/memory.h"
 #include <math.h>
 #include <string.h>
-#include <time.h>
-
-static double now (void) {
-  struct timespec t;
-  clock_gettime (CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static int check_scalar (const char *name, const sl_tensor *x,
                          const sl_tensor *parameters, sl_error *e) {
@@ -157,6 +151,7 @@ void sl_trainer_free (sl_trainer *t) {
   if (t == NULL) return;
   for (int i = 0; i < t->replicas; i++) sl_replica_free (t->replica[i]);
   sl_free (t->replica);
+  sl_free (t->busy);
   sl_tensor_release (t->state);
   sl_free (t->slot);
   sl_free (t->squares);
@@ -169,29 +164,42 @@ void sl_trainer_free (sl_trainer *t) {
   sl_free (t);
 }
 
+/* The time, when a profile wants it. */
+static double time_of (const sl_trainer *t) {
+  return t->busy != NULL ? sl_now () : 0;
+}
+
 /* One step; SL_RUNNING when its update was applied. */
 static sl_stopped step (sl_trainer *t) {
   sl_progress *p = &t->last;
   sl_plateau plateau = { 0 };
   sl_stopped stopped;
   double weight;
+  const double began = time_of (t);
+  double replayed, gathered;
   if (sl_trainer_batch (t, p, &weight) < 0) return SL_STOP_FAILED;
+  replayed = time_of (t);
   if (!isfinite (p->loss)) return SL_STOP_NOT_FINITE;
   stopped = sl_trainer_test (t, p, &plateau);
   if (stopped != SL_RUNNING) return stopped;
   p->gradient_norm = sl_trainer_gather (t, weight);
+  gathered = time_of (t);
   if (!isfinite (p->gradient_norm)) return SL_STOP_NOT_FINITE;
   p->lr = sl_schedule_at (t->schedule, t->spec.n_points, (double)t->step);
   sl_trainer_update (t, p->gradient_norm, p->lr);
   sl_trainer_keep (t, p, &plateau);
   t->step++;
+  t->times.replay += replayed - began;
+  t->times.gather += gathered - replayed;
+  t->times.update += time_of (t) - gathered;
+  t->times.steps += t->busy != NULL;
   return SL_RUNNING;
 }
 
 void sl_trainer_run (sl_trainer *t, long until_step, double seconds,
                      sl_progress *p) {
   const sl_stop *stop = &t->spec.stop;
-  const double start = now (), before = t->seconds;
+  const double start = sl_now (), before = t->seconds;
   sl_stopped stopped = SL_RUNNING;
   while (stopped == SL_RUNNING) {
     if (stop->steps > 0 && t->step >= stop->steps)
@@ -205,7 +213,7 @@ void sl_trainer_run (sl_trainer *t, long until_step, double seconds,
       break;
     else {
       stopped = step (t);
-      t->seconds = before + (now () - start);
+      t->seconds = before + (sl_now () - start);
     }
   }
   *p = t->last;

@@ -35,6 +35,8 @@ struct sl_trainer {
   long step; /* updates done */
   double seconds;
   sl_progress last; /* what the last batch showed */
+  double *busy;     /* per replica: seconds in shards; NULL: no profile */
+  sl_step_times times;
 };
 
 /* The factors of update number 'step' (from 1) for a gradient of this norm. */

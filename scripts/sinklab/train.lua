@@ -25,6 +25,7 @@ local rules = {
   on_log = { "function" },
   label = { "string" },
   quiet = { "boolean" },
+  profile = { "boolean", default = false },
 }
 
 local stop_rules = {
@@ -61,10 +62,15 @@ end
 -- @param on_log     function (entry) called at each entry
 -- @param label      for the progress line, default the mechanism
 -- @param quiet      no progress; default: what --quiet says
+-- @param profile    measure where the time goes, operation by operation, default false
 -- @param shard, groups  how a batch is cut: sequences a replay, and groups of shards
 --                   (default about 256 tokens, and 8 groups)
 -- @return { steps, stopped_by, loss, linf, wall_s, steps_per_s, eval = { samples, linf,
---         mse or loss }, log = { { step, loss, linf, lr, time }, ... } }
+--         mse or loss }, log = { { step, loss, linf, lr, time }, ... } }; with `profile`
+--         also profile = { steps, workers, nodes = { { op, forward, backward }, ... },
+--         replay, busy, gather, update }: seconds of the operations and of all shards
+--         (busy) summed over the threads, of the shards until the last thread is done
+--         (replay), of summing gradients and of the optimizer
 local function train(model, task, given)
   local what = "lab.train"
   check.argument(what, "first argument", model, "model")
@@ -101,6 +107,7 @@ local function train(model, task, given)
     schedule = o.schedule or core.schedule("constant", { lr = optimizer.lr }),
     stop = stop, seed = o.seed }
 
+  if o.profile then trainer:profile(true) end
   local log, entry = {}, nil
   local line = progress.new { label = o.label or model.mechanism_text,
     steps = o.steps, quiet = o.quiet }
@@ -133,7 +140,8 @@ local function train(model, task, given)
   end
   local result = { steps = p.step, stopped_by = p.stopped, loss = p.loss,
     linf = p.linf, wall_s = p.seconds, log = log,
-    steps_per_s = p.seconds > 0 and p.step / p.seconds or 0 }
+    steps_per_s = p.seconds > 0 and p.step / p.seconds or 0,
+    profile = o.profile and trainer:profile() or nil }
   if p.stopped == "interrupted" then
     result.interrupted = true
     core.pending_interrupt(result)

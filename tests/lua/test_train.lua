@@ -149,4 +149,43 @@ check.test("a loss that is not finite at once is not blamed on the rate", functi
     lab.train, model, task, { steps = 1, batch = 2, quiet = true })
 end)
 
+check.test("a profile counts steps, operations and where the rest goes", function()
+  local trainer, w = trainer_of {}
+  local plain, same = trainer_of {}
+  check.equal(trainer:profile().steps, 0.)
+  trainer:run(2)
+  trainer:profile(true)
+  trainer:run(7)
+  plain:run(7)
+  check.equal(w:totable(), same:totable()) -- a profile changes no bit
+  local p = trainer:profile()
+  check.equal(p.steps, 5.)
+  local names, sum = {}, 0
+  local backward = { false, true, false, true, false } -- what depends on w
+  for i, node in ipairs(p.nodes) do
+    names[i] = node.op
+    sum = sum + node.forward + node.backward
+    check.equal(node.forward > 0, true, node.op)
+    check.equal(node.backward > 0, backward[i], i .. " " .. node.op)
+  end
+  check.equal(names, { "uniform", "add", "add", "mse", "max_abs_error" })
+  check.equal(p.busy >= sum, true, "operations are a part of the shards")
+  check.equal(p.replay * p.workers >= p.busy, true, "shards lie within the replay")
+  check.equal(p.gather > 0 and p.update > 0, true)
+  trainer:profile(false)
+  trainer:run(9)
+  check.equal(trainer:profile().steps, 0.)
+  check.equal(trainer:profile().nodes[1].forward, 0.)
+end)
+
+check.test("lab.train passes a profile on", function()
+  local task = lab.task.trigger_mean {}
+  local function run(profile)
+    return lab.train(lab.model.attention_only { task = task }, task, { steps = 3,
+      batch = 16, eval = 0, quiet = true, profile = profile })
+  end
+  check.equal(run(true).profile.steps, 3.)
+  check.equal(run(nil).profile, nil)
+end)
+
 check.done()
