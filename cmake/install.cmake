@@ -6,7 +6,7 @@ install(TARGETS sinklab RUNTIME DESTINATION bin)
 install(TARGETS ${PLUGINS} LIBRARY DESTINATION lib/sinklab/plugins)
 install(DIRECTORY scripts/sinklab scripts/experiments
         DESTINATION share/sinklab/scripts FILES_MATCHING PATTERN "*.lua")
-install(DIRECTORY scripts/templates DESTINATION share/sinklab/scripts)
+install(DIRECTORY scripts/templates scripts/data DESTINATION share/sinklab/scripts)
 install(DIRECTORY include/sinklab DESTINATION include
         FILES_MATCHING PATTERN "*.h")
 install(FILES docs/sinklab.1 DESTINATION share/man/man1)

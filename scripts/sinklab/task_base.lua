@@ -1,0 +1,157 @@
+--- task_base.lua - what a task is: a sampler, its shapes, its loss.
+--
+-- A task's sampler is recorded once and replayed in C: no Lua runs in the training
+-- loop, and the numbers drawn for sequence i of step s are the same however a batch
+-- is cut over threads.
+local core = require "sinklab.core"
+local check = require "sinklab.check"
+
+local base, methods = {}, {}
+local Task = { __index = methods, __name = "sinklab.task" }
+
+--- Losses by name: (prediction, batch) -> loss, largest absolute error or nil, weight
+-- or nil. The weight says how many targets a shard's mean counts.
+local losses = {}
+
+function losses.mse(prediction, batch)
+  return core.mse(prediction, batch.y), core.max_abs_error(prediction, batch.y)
+end
+
+function losses.cross_entropy(prediction, batch)
+  local loss, _, count = core.cross_entropy(prediction, batch.y)
+  return loss, nil, count
+end
+
+--- A task from a sampler: lab.task { name =, sample =, ... }.
+--
+-- t:fill(shape, function (buffer, step, first_sample) ... end) gives a tensor that the
+-- function fills with buffer:set(i, ..., x), buffer:copy(tensor) and so on; what it leaves
+-- is 0. It is called for every shard of every step and keeps training on one thread, so
+-- it is slower than operations. `step` counts from 1 in training and is 0 elsewhere,
+-- `first_sample` says which sequence of the batch, from 0, comes first in the buffer.
+-- The same arguments should give the same numbers. An error in it ends the training,
+-- and the model keeps the parameters that it had before that step.
+--
+-- @param name      for records and messages
+-- @param sample    function (t, B, options) -> { x =, y =, ... }: t draws (t:uniform,
+--                  t:normal, t:randint, t:bernoulli, t:categorical, t:arange,
+--                  t:one_hot, t:full; t:fill for what these cannot say), B is the number
+--                  of sequences; x is (B, seq_len, d_model) numbers or (B, seq_len)
+--                  token ids, y the target; `trigger` (B), positions from 0 (negative:
+--                  none), and `length` (B) are known to measurements; `options` is the
+--                  table given to task:batch, empty in training
+-- @param seq_len   tokens of a sequence
+-- @param d_model   width of x, or
+-- @param vocab     number of token ids
+-- @param d_output  width of the prediction; default d_model or vocab
+-- @param loss      "mse" (default; "cross_entropy" with vocab) or a function
+--                  (prediction, batch) -> loss, largest error or nil, weight or nil
+-- @param options   names that task:batch may pass on to the sampler, each with a rule
+--                  such as { "integer", min = 2 }
+-- @param domain    in place of sample, what lab.certify may vary: { draw = function (t,
+--                  B, options) -> state, build = function (state) -> batch, low =, high
+--                  = }. A state is a table of tensors whose first axis is B; content,
+--                  one of them, may hold any numbers from low to high, and is drawn
+--                  apart from the rest. `draw` knows the option trigger if the task
+--                  has triggers = { first, last }, positions from 1
+-- @param triggers  see domain
+-- @param oracle    function (batch) -> (B, seq_len), the least expected loss of every
+--                  target, for tasks that know it; kept as task.oracle
+-- @return task     with methods batch and sample
+-- @example
+--   local task = lab.task { name = "negate", seq_len = 4, d_model = 2,
+--     sample = function(t, B)
+--       local x = t:uniform(-1, 1, { B, 4, 2 })
+--       return { x = x, y = -x }
+--     end }
+--   print(task:batch { n = 1 }.y)
+function base.new(given)
+  local o = check.options("lab.task", given, {
+    name = { "string", required = true },
+    sample = { "function" },
+    domain = { "table" },
+    triggers = { "table" },
+    oracle = { "function" },
+    seq_len = { "integer", required = true, min = 1 },
+    d_model = { "integer", min = 1 },
+    vocab = { "integer", min = 1 },
+    d_output = { "integer", min = 1 },
+    loss = { "string function" },
+    options = { "table", default = {} },
+  })
+  if (o.d_model == nil) == (o.vocab == nil) then
+    check.fail("lab.task: give either d_model (x holds numbers) or vocab (x holds token ids)")
+  end
+  if (o.sample == nil) == (o.domain == nil) then
+    check.fail("lab.task: give either sample or domain (draw and build)")
+  end
+  local domain = o.domain and check.options("lab.task: domain", o.domain, {
+    draw = { "function", required = true }, build = { "function", required = true },
+    low = { "number", default = -1 }, high = { "number", default = 1 } })
+  local sample = o.sample
+      or function(t, B, options) return domain.build(domain.draw(t, B, options)) end
+  local named = o.loss or (o.vocab and "cross_entropy" or "mse")
+  local loss = named
+  if type(loss) == "string" then
+    check.options("lab.task", { loss = loss },
+      { loss = { "string", choices = { "mse", "cross_entropy" } } })
+    loss = losses[loss]
+  end
+  return setmetatable({ name = o.name, sampler = sample, seq_len = o.seq_len,
+    d_model = o.d_model, vocab = o.vocab, batch_options = o.options,
+    domain = domain, triggers = o.triggers, oracle = o.oracle,
+    d_output = o.d_output or o.d_model or o.vocab, loss = loss,
+    loss_name = named == "mse" and "mse" or "loss" }, Task)
+end
+
+local function same_shape(shape, want)
+  if #shape ~= #want then return false end
+  for i = 1, #want do if shape[i] ~= want[i] then return false end end
+  return true
+end
+
+--- One batch of B sequences from generator `t`, with its shapes checked.
+function methods:sample(t, B, options)
+  local batch = self.sampler(t, B, options or {})
+  if type(batch) ~= "table" or not core.is_tensor(batch.x)
+      or not core.is_tensor(batch.y) then
+    check.fail("task '%s': the sampler must return { x = tensor, y = tensor, ... }",
+      self.name)
+  end
+  local want = self.vocab and { B, self.seq_len }
+      or { B, self.seq_len, self.d_model }
+  if not same_shape(batch.x.shape, want) then
+    check.fail("task '%s': x has shape (%s), expected (%s)", self.name,
+      table.concat(batch.x.shape, ", "), table.concat(want, ", "))
+  end
+  return batch
+end
+
+--- Fresh sequences for evaluation, independent of those seen in training:
+-- task:batch { n =, seed =, ... }.
+-- @param n      how many, default 1000
+-- @param seed   default 0
+-- @param dtype  "f32" (default) or "f64"
+-- @param ...    the task's own options (trigger_mean: trigger = position from 1)
+-- @return { x =, y =, ... } as the sampler gives it, with `n`
+function methods:batch(given)
+  local rules = {
+    n = { "integer", default = 1000, min = 1 },
+    seed = { "integer", default = 0, min = 0 },
+    dtype = { "string", default = "f32", choices = { "f32", "f64" } },
+  }
+  for key, rule in pairs(self.batch_options) do rules[key] = rule end
+  local o = check.options(("task '%s':batch"):format(self.name), given, rules)
+  local t = core.generator(o.seed, { dtype = o.dtype })
+  local batch = self:sample(t, o.n, o)
+  batch.n = o.n
+  return batch
+end
+
+function Task:__tostring()
+  return ("task %s: %d tokens, %s -> %d"):format(self.name, self.seq_len,
+    self.vocab and (self.vocab .. " token ids") or ("width " .. self.d_model),
+    self.d_output)
+end
+
+return base

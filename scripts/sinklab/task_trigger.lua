@@ -1,0 +1,264 @@
+--- task_trigger.lua - tasks with an answer at a trigger and a default everywhere else.
+--
+-- A token has, in this order, a coordinate for every anchor (BOS), one for every kind of
+-- trigger, content, and one that is 1 at content. The paper's task (Ran-Milo, arXiv
+-- 2603.11487, and its released code) is trigger_mean with its defaults; the other answers
+-- and the options default, present, bos and anchors are our own extensions.
+local core = require "sinklab.core"
+local check = require "sinklab.check"
+local base = require "sinklab.task_base"
+
+local trigger = {}
+
+-- What the trigger's row is to say. `seen` (B, 1, L) marks the tokens from the first
+-- after the anchors to the trigger, which counts; `count` (B, 1, 1) is their number.
+-- Each gives (B, 1, d).
+local answers = {}
+
+function answers.mean(s) return core.matmul(s.seen, s.x) / s.count end
+
+--- Over seq_len, a constant, so that errors compare with those of the mean.
+function answers.sum(s) return core.matmul(s.seen, s.x) / s.x.shape[2] end
+
+function answers.max(s)
+  -- Below every coordinate, so that what is not seen never wins.
+  return core.max(core.where(s.seen:transpose(2, 3), s.x, -2), 2, { keep = true })
+end
+
+function answers.copy(s)
+  local L = s.x.shape[2]
+  local before = core.eq(s.position:reshape { 1, 1, L }, s.trigger:reshape { -1, 1, 1 } - 1)
+  return core.matmul(before, s.x)
+end
+
+local answer_names = { "mean", "sum", "max", "copy" }
+
+--- Where the anchors are: a list of tensors (B or 1, L, 1) with 1 at the anchor, or none.
+local places = {}
+
+function places.first(s, o)
+  local out, L = {}, o.seq_len
+  for i = 1, o.anchors do
+    out[i] = core.eq(s.position, i - 1):reshape { 1, L, 1 }
+  end
+  return out
+end
+
+function places.absent() return {} end
+
+function places.random(s, o)
+  local first = core.eq(s.position, 0):reshape { 1, o.seq_len, 1 }
+  return { first * s.has_bos:reshape { -1, 1, 1 } }
+end
+
+function places.moved(s, o)
+  -- One of the positions that are not the trigger's.
+  local at = s.bos + core.ge(s.bos, s.trigger)
+  return { core.eq(s.position:reshape { 1, o.seq_len }, at:reshape { -1, 1 })
+    :reshape { -1, o.seq_len, 1 } }
+end
+
+local function rules(extra)
+  local r = {
+    d_model = { "integer", default = 16 },
+    seq_len = { "integer", default = 16, min = 3 },
+    residual = { "boolean", default = false },
+    trigger = { "table" },
+    default = { "number", default = 0 },
+    present = { "number", default = 1, min = 0, max = 1 },
+    bos = { "string", default = "first", choices = { "first", "absent", "random", "moved" } },
+    anchors = { "integer", default = 1, min = 1, max = 2 },
+  }
+  for key, rule in pairs(extra or {}) do r[key] = rule end
+  return r
+end
+
+local function check_range(what, given, low, L)
+  if not given then return low + 1, L end
+  local first, last = math.tointeger(given[1]), math.tointeger(given[2])
+  if not (first and last and low <= first and first <= last and last <= L) then
+    check.fail("%s: option 'trigger' is { %s, %s }; it must be { first, last } within %d..%d",
+      what, tostring(given[1]), tostring(given[2]), low, L)
+  end
+  return first, last
+end
+
+--- A task of this kind. `kinds`: the answer of each kind of trigger.
+local function make(name, kinds, given, extra)
+  local what = "lab.task." .. name
+  local o = check.options(what, given, rules(extra))
+  if name == "trigger_kinds" then kinds = o.answers end
+  local L, d, K = o.seq_len, o.d_model, #kinds
+  if o.anchors > 1 and o.bos ~= "first" then
+    check.fail("%s: two anchors are at positions 1 and 2: bos must be \"first\"", what)
+  end
+  local anchors = o.bos == "absent" and 0 or o.anchors
+  local width = d - anchors - K - 1 -- of content
+  if width < 1 then
+    check.fail("%s: option 'd_model' is %d; it must be at least %d", what, d,
+      anchors + K + 2)
+  end
+  local first, last = check_range(what, o.trigger, anchors + 1, L)
+
+  local function draw(t, B, options)
+    local s = {}
+    if options.trigger then
+      if options.trigger > L then
+        check.fail("task '%s':batch: option 'trigger' is %d; the sequence has %d tokens",
+          name, options.trigger, L)
+      elseif options.trigger <= anchors then
+        check.fail("task '%s':batch: option 'trigger' is %d, where the anchor is", name,
+          options.trigger)
+      end
+      s.trigger = t:full({ B }, options.trigger - 1)
+    else
+      s.trigger = t:randint(first - 1, last - 1, { B })
+    end
+    s.content = t:uniform(-1, 1, { B, L, width })
+    if K > 1 then s.kind = t:randint(0, K - 1, { B }) end
+    if o.present < 1 then s.present = t:bernoulli(o.present, { B }) end
+    if o.bos == "random" then s.has_bos = t:bernoulli(0.5, { B }) end
+    if o.bos == "moved" then s.bos = t:randint(0, L - 2, { B }) end
+    return s
+  end
+
+  local function build(s)
+    local B = s.content.shape[1]
+    s.position = core.arange(L, s.content.dtype)
+    local parts, word = {}, core.ones({ 1, L, 1 }, s.content.dtype)
+    for i, anchor in ipairs(places[o.bos](s, o)) do
+      parts[i] = anchor:broadcast { B, L, 1 }
+      word = word - anchor
+    end
+    word = word:broadcast { B, L, 1 }
+    local at = core.eq(s.position:reshape { 1, L }, s.trigger:reshape { B, 1 })
+        :reshape { B, L, 1 }
+    if s.present then at = at * s.present:reshape { B, 1, 1 } end
+    local of_kind = { at }
+    for k = 1, K do
+      if K > 1 then of_kind[k] = at * core.eq(s.kind, k - 1):reshape { B, 1, 1 } end
+      parts[#parts + 1] = of_kind[k]
+    end
+    parts[#parts + 1] = s.content * word
+    parts[#parts + 1] = word - at
+    local x = core.concat(parts, 3)
+    s.x = x
+    s.seen = core.le(s.position:reshape { 1, 1, L }, s.trigger:reshape { B, 1, 1 })
+        * word:reshape { B, 1, L }
+    s.count = core.sum(s.seen, 3, { keep = true })
+    local y
+    for k, answer in ipairs(kinds) do
+      local part = of_kind[k] * answers[answer](s)
+      y = y and y + part or part
+    end
+    if o.default ~= 0 then
+      local unit = core.concat({ core.zeros({ 1, 1, anchors + K }, x.dtype),
+        core.ones({ 1, 1, width }, x.dtype), core.zeros({ 1, 1, 1 }, x.dtype) }, 3)
+      y = y + (1 - at) * (unit * o.default)
+    end
+    if o.residual then y = y + x end
+    local shown = s.trigger
+    if s.present then shown = core.where(s.present, shown, -1) end
+    return { x = x, y = y, trigger = shown, kind = s.kind }
+  end
+
+  return base.new { name = name, domain = { draw = draw, build = build }, seq_len = L,
+    d_model = d, triggers = { first, last },
+    options = { trigger = { "integer", min = 1 } } }
+end
+
+--- The trigger-conditional mean: lab.task.trigger_mean { d_model =, seq_len =, ... }.
+--
+-- Position 1 is BOS: coordinate 1 is 1, the rest 0. Later tokens hold uniform (-1, 1)
+-- noise in coordinates 3..d-1; coordinate d is 1 but at the trigger, whose coordinate 2 is
+-- 1 instead. The target is 0 everywhere but at the trigger j, where it is the mean of
+-- tokens 2..j (the trigger counted, BOS left out); with `residual` the token itself is
+-- added everywhere. The options from `default` on are our own extensions.
+-- @param d_model   default 16, at least 4
+-- @param seq_len   default 16, at least 3
+-- @param residual  default false
+-- @param trigger   { first, last } position of the trigger, counted from 1, drawn
+--                  uniformly; default { 3, seq_len } as in the released code (the
+--                  theory's is { 2, seq_len }); task:batch { trigger = } fixes it
+-- @param default   the target of content coordinates everywhere but at the trigger,
+--                  default 0: the theorem's premise
+-- @param present   probability that a sequence has its trigger, default 1
+-- @param bos       "first" (default); "absent": position 1 is content as any other, and
+--                  BOS has no coordinate; "random": absent in half of the sequences;
+--                  "moved": at any position but the trigger's
+-- @param anchors   2: positions 1 and 2 are both BOS, each with its own coordinate
+--                  (default 1)
+-- @return task     its batches have trigger, -1 where a sequence has none
+-- @source Ran-Milo 2026, arXiv 2603.11487, and its released code
+-- @example
+--   local batch = lab.task.trigger_mean {}:batch { n = 2, trigger = 8 }
+--   print(batch.y)
+function trigger.trigger_mean(given) return make("trigger_mean", { "mean" }, given) end
+
+--- The largest of tokens 2..j at the trigger j, coordinate by coordinate (our own
+-- extension): lab.task.trigger_max { ... }.
+-- @param given  as lab.task.trigger_mean
+-- @return task
+-- @example
+--   print(lab.task.trigger_max { default = 0.5 }:batch { n = 1, trigger = 4 }.y)
+function trigger.trigger_max(given) return make("trigger_max", { "max" }, given) end
+
+--- The sum of tokens 2..j over seq_len at the trigger j (our own extension):
+-- lab.task.trigger_sum { ... }. Weights that sum to 1 do not count.
+-- @param given  as lab.task.trigger_mean
+-- @return task
+-- @example
+--   print(lab.task.trigger_sum { seq_len = 8 }:batch { n = 1, trigger = 8 }.y)
+function trigger.trigger_sum(given) return make("trigger_sum", { "sum" }, given) end
+
+--- The token before the trigger (our own extension): lab.task.trigger_copy { ... }. Only
+-- a model with positions can tell it from the others.
+-- @param given  as lab.task.trigger_mean
+-- @return task
+-- @example
+--   print(lab.task.trigger_copy { seq_len = 8 }:batch { n = 1, trigger = 3 }.y)
+function trigger.trigger_copy(given) return make("trigger_copy", { "copy" }, given) end
+
+--- Several kinds of trigger, each with its own answer (our own extension):
+-- lab.task.trigger_kinds { answers = { "mean", "max" }, ... }.
+--
+-- A sequence has one trigger, of a kind drawn uniformly; each kind has its coordinate.
+-- @param answers  of each kind: mean, sum, max or copy; default { "mean", "max" }, 2 to 4
+-- @param ...      as lab.task.trigger_mean
+-- @return task    its batches have kind (B), from 0
+-- @example
+--   local task = lab.task.trigger_kinds { answers = { "mean", "sum" } }
+--   print(task:batch { n = 4 }.kind)
+function trigger.trigger_kinds(given)
+  local what, list = "lab.task.trigger_kinds", { "mean", "max" }
+  local said = type(given) == "table" and given.answers
+  if said then
+    check.options(what, { answers = said }, { answers = { "table" } })
+    if #said < 2 or #said > 4 then
+      check.fail("%s: option 'answers' has %d items; it must have 2 to 4", what, #said)
+    end
+    for _, answer in ipairs(said) do
+      check.options(what .. ": answers", { answer = answer },
+        { answer = { "string", choices = answer_names } })
+    end
+  end
+  return make("trigger_kinds", nil, given, { answers = { "table", default = list } })
+end
+
+--- No trigger, ever: the model must idle (our own extension): lab.task.idle { ... }.
+-- @param given  as lab.task.trigger_mean; present is 0
+-- @return task
+-- @example
+--   print(lab.task.idle { seq_len = 4 }:batch { n = 1 }.y)
+function trigger.idle(given)
+  local copy = {}
+  for key, value in pairs(type(given) == "table" and given or {}) do copy[key] = value end
+  if copy.present ~= nil then
+    check.fail("lab.task.idle: option 'present' is %s; this task has no trigger",
+      tostring(copy.present))
+  end
+  copy.present = 0
+  return make("idle", { "mean" }, given and type(given) ~= "table" and given or copy)
+end
+
+return trigger
