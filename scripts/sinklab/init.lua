@@ -14,6 +14,7 @@ local parts = {
   sinks = { "sinklab.sinks" },
   plot = { "sinklab.plot" },
   witness = { "sinklab.witness" },
+  certify = { "sinklab.certify" },
   text = { "sinklab.text" },
   json = { "sinklab.json" },
   runs = { "sinklab.runs" },

@@ -54,6 +54,21 @@ function methods:set(name, value)
   return self
 end
 
+--- The same model in another precision: model:to "f64". Parameters are copied.
+-- @param dtype  "f32" or "f64"
+-- @return model
+-- @example
+--   local model = lab.model.attention_only { task = lab.task.trigger_mean {} }
+--   print(model:to "f64")
+function methods:to(dtype)
+  local options = {}
+  for key, value in pairs(self.options) do options[key] = value end
+  options.dtype = dtype
+  local copy = model[self.kind](options)
+  copy.params.flat:copy(self.params.flat:to(dtype))
+  return copy
+end
+
 --- name -> tensor of every parameter.
 function methods:parameters()
   local out = {}
@@ -126,8 +141,8 @@ end
 
 --- A model without parameters yet but its registers.
 local function new(kind, what, o, a)
-  local self = setmetatable({ kind = kind, what = what, task_name = o.task.name,
-    seq_len = o.task.seq_len, dtype = o.dtype, heads = o.heads, layers = o.layers,
+  local self = setmetatable({ kind = kind, what = what, options = o,
+    task_name = o.task.name, seq_len = o.task.seq_len, dtype = o.dtype, heads = o.heads, layers = o.layers,
     blocks = {}, outputs = {}, attention = a, mechanism_text = a.name,
     mechanism = a.map, registers = o.registers, params = params.plan() }, Model)
   if o.registers > 0 then

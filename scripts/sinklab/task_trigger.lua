@@ -122,8 +122,8 @@ local function make(name, kinds, given, extra)
     return s
   end
 
-  local function build(s)
-    local B = s.content.shape[1]
+  local function build(state)
+    local s, B = setmetatable({}, { __index = state }), state.content.shape[1]
     s.position = core.arange(L, s.content.dtype)
     local parts, word = {}, core.ones({ 1, L, 1 }, s.content.dtype)
     for i, anchor in ipairs(places[o.bos](s, o)) do

@@ -1,0 +1,121 @@
+-- test_certify.lua - lab.certify against closed forms, a grid, and its own sample.
+local check = require "check"
+local lab = require "sinklab"
+
+check.test("the softmax witness: its exact supremum, to 1e-10", function()
+  for _, L in ipairs { 5, 16 } do
+    local task = lab.task.trigger_mean { seq_len = L, d_model = 6 }
+    for _, c in ipairs { 2, 10, 20 } do
+      local model = lab.witness.softmax(task, c)
+      local found = lab.certify(model, task, { starts = 4, samples = 40, steps = 20 })
+      -- The last row, all of whose L - 1 tokens hold 1, with weight 1 / (e^c + L - 1).
+      local want = (L - 1) / (math.exp(c) + L - 1)
+      check.close(found.worst, want, 1e-14, 1e-10, ("L = %d, c = %g"):format(L, c))
+      check.equal(found.worst >= found.sampled, true)
+      check.equal(found.position, L)
+      check.equal(found.samples, 40)
+      check.equal(found.starts, (L - 2 + 1) * 4)
+      -- d - 3 coordinates so, the content flag at L - 2 tokens, the trigger's at one.
+      local l2 = lab.certify(model, task, { starts = 4, samples = 40, steps = 20,
+        norm = "l2" })
+      check.close(l2.worst, math.sqrt(3 * (L - 1) ^ 2 + (L - 2) ^ 2 + 1)
+        / (math.exp(c) + L - 1), 1e-14, 1e-10, "l2")
+    end
+  end
+end)
+
+check.test("the ReLU witness: nothing but rounding, with residual and at position 2 too", function()
+  for _, given in ipairs { {}, { trigger = { 2, 16 } } } do
+    local task = lab.task.trigger_mean(given)
+    local found = lab.certify(lab.witness.relu(task), task, { starts = 8, samples = 64 })
+    check.close(found.worst, 0, 1e-15)
+  end
+end)
+
+check.test("a largest error within the range is found", function()
+  -- No weights: the output is 0, the error y, a parabola in each coordinate.
+  local task = lab.task { name = "parabola", seq_len = 2, d_model = 3,
+    domain = { low = -2, high = 3,
+      draw = function(t, B) return { content = t:uniform(-2, 3, { B, 2, 3 }) } end,
+      build = function(s)
+        local x = s.content
+        local low = lab.square(x - 0.3):sum(3, { keep = true })
+        return { x = x, y = (low * -0.1 + 2):broadcast { x.shape[1], 2, 3 } * 1 }
+      end } }
+  local model = lab.model.attention_only { task = task, init = lab.init.constant(0) }
+  local found = lab.certify(model, task, { starts = 4, samples = 16 })
+  check.close(found.worst, 2, 1e-10)
+  check.equal(found.trigger, nil)
+  local row = found.x:totable()[1][found.position]
+  check.close(row, { 0.3, 0.3, 0.3 }, 1e-5)
+end)
+
+check.test("any model: at least the sample, and at least a fine grid", function()
+  local task = lab.task.trigger_mean { seq_len = 3, d_model = 4 }
+  for seed = 1, 5 do
+    local model = lab.model.attention_only { task = task, init = lab.init.normal(1),
+      seed = seed, dtype = "f64" }
+    local found = lab.certify(model, task, { starts = 8, samples = 16, seed = seed })
+    check.equal(found.worst >= found.sampled, true)
+    -- One number for each of two tokens; the trigger is the third.
+    local n, cells = 81, {}
+    for a = 0, n - 1 do
+      for b = 0, n - 1 do
+        cells[#cells + 1] = { { 0 }, { a / 40 - 1 }, { b / 40 - 1 } }
+      end
+    end
+    local batch = task.domain.build { content = lab.tensor(cells, "f64"),
+      trigger = lab.zeros({ n * n }, "f64") + 2 }
+    local grid = lab.max_abs_error(model:forward(batch.x), batch.y):item()
+    check.equal(found.worst >= grid - 1e-12, true,
+      ("seed %d: %.17g against the grid's %.17g"):format(seed, found.worst, grid))
+    check.close(found.worst, grid, 0.02 * grid, 0, "seed " .. seed)
+  end
+end)
+
+check.test("other tasks, layers, and a model of f32", function()
+  local tasks = { lab.task.retrieval { seq_len = 5, d_value = 2 },
+    lab.task.regression { seq_len = 4, inputs = 2 }, lab.task.idle { seq_len = 4 },
+    lab.task.trigger_kinds { seq_len = 5 }, lab.task.trigger_max { seq_len = 4, bos = "moved" } }
+  for _, task in ipairs(tasks) do
+    local model = lab.model.attention_only { task = task, layers = 2, heads = 2,
+      init = lab.init.normal(0.3) }
+    local found = lab.certify(model, task, { starts = 4, samples = 20, steps = 10 })
+    check.equal(found.worst > found.sampled, true,
+      ("%s: %.6g above %.6g"):format(task.name, found.worst, found.sampled))
+    check.equal(lab.certify(model:to "f64", task,
+      { starts = 4, samples = 20, steps = 10 }).worst, found.worst, "f64")
+  end
+  check.contains(tostring(lab.certify(lab.model.attention_only { task = tasks[1] },
+    tasks[1], { starts = 2, samples = 2, steps = 1 })), "the largest of 2 samples is ")
+end)
+
+check.test("what cannot be certified is said", function()
+  local task = lab.task.unigram { seq_len = 4 }
+  check.raises("task 'unigram' has no content that may vary", lab.certify,
+    lab.model.transformer { task = task, d_model = 4 }, task)
+  task = lab.task.trigger_mean {}
+  local model = lab.model.attention_only { task = task }
+  check.raises("option 'norm' is 'l1'; it must be linf or l2", lab.certify, model, task,
+    { norm = "l1" })
+  model.params.flat:fill(0 / 0)
+  check.raises("the error of model attention_only on task 'trigger_mean' is NaN",
+    lab.certify, model, task, { starts = 2, samples = 2 })
+  check.raises("lab.task: give either sample or domain", lab.task,
+    { name = "mine", seq_len = 2, d_model = 2 })
+end)
+
+check.test("model:to keeps what the model is", function()
+  local task = lab.task.trigger_mean {}
+  local model = lab.model.attention_only { task = task, layers = 2, heads = 2,
+    residual = true, attention = { map = "softmax", gate = "sigmoid_gate", scale = 0.5 },
+    init = lab.init.normal(0.3), registers = 1, seed = 4 }
+  local copy = model:to "f64"
+  check.equal(copy.dtype, "f64")
+  check.equal((tostring(copy):gsub("f64", "f32")), tostring(model))
+  local batch = task:batch { n = 4 }
+  local a, b = model:forward(batch.x), copy:forward(batch.x:to "f64"):to "f32"
+  check.close(lab.max_abs_error(a, b):item(), 0, 1e-5)
+end)
+
+check.done()
