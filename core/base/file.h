@@ -30,6 +30,9 @@ int sl_file_stamp (const char *path, char *stamp, size_t size, sl_error *e);
 int sl_file_exists (const char *path);
 int sl_folder_exists (const char *path);
 
+/* The running executable, links resolved. */
+int sl_executable_file (char *path, size_t size, sl_error *e);
+
 /* The folder of the running executable, without a slash at its end. */
 int sl_executable_folder (char *path, size_t size, sl_error *e);
 

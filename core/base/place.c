@@ -32,6 +32,12 @@ static int executable (char *file, sl_error *e) {
   return sl_fail (e, "cannot tell where this program is: %s", strerror (errno));
 }
 
+int sl_executable_file (char *path, size_t size, sl_error *e) {
+  char file[PATH_MAX];
+  if (executable (file, e)) return -1;
+  return put (path, size, file, "path of the program", e);
+}
+
 int sl_executable_folder (char *path, size_t size, sl_error *e) {
   char file[PATH_MAX];
   if (executable (file, e)) return -1;

@@ -67,6 +67,7 @@ void sl_lua_open_sinks (lua_State *L);     /* measurements */
 void sl_lua_open_plot (lua_State *L);      /* figures */
 void sl_lua_open_plugins (lua_State *L);   /* plugins listed, described */
 void sl_lua_open_check (lua_State *L);     /* plugin check */
+void sl_lua_open_process (lua_State *L);   /* worker processes */
 void sl_lua_open_json (lua_State *L);      /* JSON read */
 void sl_lua_open_database (lua_State *L);  /* SQLite */
 void sl_lua_open_system (

@@ -9,6 +9,7 @@ static const struct {
   { "system", sl_lua_open_system },
   { "json", sl_lua_open_json },
   { "database", sl_lua_open_database },
+  { "process", sl_lua_open_process },
   { "tensor", sl_lua_open_tensor },
   { "ops", sl_lua_open_ops },
   { "generator", sl_lua_open_generator },

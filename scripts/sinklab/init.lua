@@ -11,6 +11,7 @@ local parts = {
   train = { "sinklab.train" },
   optim = { "sinklab.optim", "optim" },
   schedule = { "sinklab.optim", "schedule" },
+  sweep = { "sinklab.sweep" },
   sinks = { "sinklab.sinks" },
   plot = { "sinklab.plot" },
   witness = { "sinklab.witness" },
@@ -28,6 +29,7 @@ for name in ([[
   folder_exists host interrupted is_terminal json_decode json_null lua_release
   make_folder make_folders measure_sinks nearest
   pending_interrupt plugin plugins_loaded quiet quit raise scripts
+  parent_begin parent_receive parent_send process process_wait
   stop_if_interrupted trainer
 ]]):gmatch "%S+" do
   private[name] = true

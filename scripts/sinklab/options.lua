@@ -252,6 +252,7 @@ function options.options(defaults)
   end
   if core.host.script then core.host.options = values end
   return setmetatable(values, {
+    __name = "sinklab.options",
     __index = function(_, name)
       local near = core.nearest(tostring(name), names)
       fail("no option '%s' was declared%s", tostring(name),

@@ -11,7 +11,8 @@ local Progress = { __index = methods }
 -- Seconds between plain lines where there is no terminal.
 local PLAIN_EVERY = 5
 
---- @param label, steps (the most there can be), quiet (nil: as --quiet says)
+--- @param label, steps (the most there can be) of a training; quiet (nil: as --quiet
+-- says)
 function progress.new(o)
   local quiet = o.quiet
   if quiet == nil then quiet = core.quiet() end
@@ -37,16 +38,15 @@ local function text(self, p)
   return parts, rate
 end
 
---- Show where training stands, if it is time to.
-function methods:update(p)
+--- Show some words, if it is time to.
+-- @param left  seconds left, or nil; `bound`: a word before them
+function methods:show(parts, left, bound)
   if self.quiet then return end
   local now = core.clock()
   if not self.terminal and now - self.shown_at < PLAIN_EVERY then return end
   self.shown_at = now
-  local parts, rate = text(self, p)
-  if rate > 0 then
-    parts[#parts + 1] = "at most "
-        .. progress.duration((self.steps - p.step) / rate) .. " left"
+  if left then
+    parts[#parts + 1] = ("%s %s left"):format(bound or "about", progress.duration(left))
   end
   local line = table.concat(parts, "  ")
   if self.terminal then
@@ -58,12 +58,22 @@ function methods:update(p)
   end
 end
 
---- The last line: how training ended.
-function methods:finish(p)
+--- Show where training stands, if it is time to.
+function methods:update(p)
   if self.quiet then return end
-  local parts = text(self, p)
-  parts[#parts + 1] = progress.duration(p.seconds)
-  parts[#parts + 1] = "stopped by " .. p.stopped
+  local parts, rate = text(self, p)
+  self:show(parts, rate > 0 and (self.steps - p.step) / rate or nil, "at most")
+end
+
+--- The last line of a training: how it ended.
+function methods:finish(p)
+  self:close(text(self, p), progress.duration(p.seconds), "stopped by " .. p.stopped)
+end
+
+--- The last line.
+function methods:close(parts, ...)
+  if self.quiet then return end
+  for _, more in ipairs { ... } do parts[#parts + 1] = more end
   io.stderr:write(self.open and "\r" or "", table.concat(parts, "  "),
     self.open and "\27[K\n" or "\n")
 end

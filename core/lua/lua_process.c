@@ -1,0 +1,161 @@
+/* lua_process.c - worker processes of lab.sweep: this program, started afresh. */
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/process.h"
+#include "lua/lua_common.h"
+
+#define PROCESS "sinklab.process"
+
+enum { MOST_ARGUMENTS = 32, MOST_PROCESSES = 4096 };
+
+static sl_process **check_process (lua_State *L, int index) {
+  sl_process **box = luaL_checkudata (L, index, PROCESS);
+  luaL_argcheck (L, *box != NULL, index, "this process has been stopped");
+  return box;
+}
+
+/* process (argument...) -> this program, started with these arguments; nil and
+** a sentence */
+static int process_start (lua_State *L) {
+  char file[1024], *argv[MOST_ARGUMENTS + 2] = { file };
+  const int n = lua_gettop (L);
+  sl_process **box;
+  sl_error e;
+  luaL_argcheck (L, n <= MOST_ARGUMENTS, 1, "too many arguments");
+  for (int i = 1; i <= n; i++)
+    argv[i] = (char *)(uintptr_t)luaL_checkstring (L, i);
+  if (sl_executable_file (file, sizeof file, &e) < 0) return sl_lua_nil (L, &e);
+  box = lua_newuserdatauv (L, sizeof *box, 0);
+  *box = NULL;
+  luaL_setmetatable (L, PROCESS);
+  *box = sl_process_start (argv, &e);
+  return *box != NULL ? 1 : sl_lua_nil (L, &e);
+}
+
+static int outcome (lua_State *L, int status, const sl_error *e) {
+  if (status < 0) return sl_lua_nil (L, e);
+  lua_pushboolean (L, 1);
+  return 1;
+}
+
+/* A block of ours as a string; freed also if Lua has no memory. */
+static int push_data (lua_State *L) {
+  lua_pushlstring (L, lua_touserdata (L, 1), (size_t)lua_tointeger (L, 2));
+  return 1;
+}
+
+static int push_message (lua_State *L, char *data, size_t n) {
+  int status;
+  lua_pushcfunction (L, push_data);
+  lua_pushlightuserdata (L, data);
+  lua_pushinteger (L, (lua_Integer)n);
+  status = lua_pcall (L, 2, 1, 0);
+  sl_free (data);
+  return status == LUA_OK ? 1 : lua_error (L);
+}
+
+/* process:send (text) -> true; nil and a sentence */
+static int process_send (lua_State *L) {
+  sl_process **box = check_process (L, 1);
+  size_t n;
+  const char *text = luaL_checklstring (L, 2, &n);
+  sl_error e;
+  return outcome (L, sl_process_send (*box, text, n, &e), &e);
+}
+
+/* process:receive () -> a message; false: not yet whole; nil and a sentence:
+** there will be no more */
+static int process_receive (lua_State *L) {
+  sl_process **box = check_process (L, 1);
+  char *data;
+  size_t n;
+  sl_error e;
+  const int got = sl_process_receive (*box, &data, &n, &e);
+  if (got < 0) return sl_lua_nil (L, &e);
+  if (got > 0) return push_message (L, data, n);
+  lua_pushboolean (L, 0);
+  return 1;
+}
+
+/* process:stop () -> how it ended */
+static int process_stop (lua_State *L) {
+  sl_process **box = check_process (L, 1), *p = *box;
+  char how[128];
+  *box = NULL;
+  sl_process_stop (p, how, sizeof how);
+  lua_pushstring (L, how);
+  return 1;
+}
+
+static int process_collect (lua_State *L) {
+  sl_process **box = luaL_checkudata (L, 1, PROCESS), *p = *box;
+  char how[128];
+  *box = NULL;
+  sl_process_stop (p, how, sizeof how);
+  return 0;
+}
+
+/* process_wait (list, seconds) -> the index of a process that has something to
+** receive; nil: none within that time, or a signal came */
+static int process_wait (lua_State *L) {
+  const double seconds = luaL_checknumber (L, 2);
+  const lua_Integer n = (luaL_checktype (L, 1, LUA_TTABLE), luaL_len (L, 1));
+  sl_process **list;
+  int found;
+  luaL_argcheck (L, n >= 0 && n <= MOST_PROCESSES, 1, "too many processes");
+  list = lua_newuserdatauv (L, (size_t)(n + 1) * sizeof *list, 0);
+  for (lua_Integer i = 0; i < n; i++) {
+    lua_rawgeti (L, 1, i + 1);
+    list[i] = *check_process (L, -1);
+    lua_pop (L, 1); /* the list keeps it */
+  }
+  found = sl_process_wait (list, (int)n, seconds);
+  if (found < 0)
+    lua_pushnil (L);
+  else
+    lua_pushinteger (L, found + 1);
+  return 1;
+}
+
+/* In a worker. parent_begin () -> true; parent_receive () -> a message or nil;
+** parent_send (text) -> true. nil and a sentence. */
+static int parent_begin (lua_State *L) {
+  sl_error e;
+  return outcome (L, sl_parent_begin (&e), &e);
+}
+
+static int parent_receive (lua_State *L) {
+  size_t n;
+  char *data = sl_parent_receive (&n);
+  if (data != NULL) return push_message (L, data, n);
+  lua_pushnil (L);
+  return 1;
+}
+
+static int parent_send (lua_State *L) {
+  size_t n;
+  const char *text = luaL_checklstring (L, 1, &n);
+  sl_error e;
+  return outcome (L, sl_parent_send (text, n, &e), &e);
+}
+
+void sl_lua_open_process (lua_State *L) {
+  static const luaL_Reg functions[] = {
+    { "process", process_start },     { "process_wait", process_wait },
+    { "parent_begin", parent_begin }, { "parent_receive", parent_receive },
+    { "parent_send", parent_send },   { NULL, NULL }
+  };
+  static const luaL_Reg methods[] = { { "send", process_send },
+                                      { "receive", process_receive },
+                                      { "stop", process_stop },
+                                      { NULL, NULL } };
+  static const luaL_Reg meta[] = { { "__gc", process_collect },
+                                   { "__close", process_collect },
+                                   { NULL, NULL } };
+  luaL_newmetatable (L, PROCESS);
+  luaL_setfuncs (L, meta, 0);
+  luaL_newlib (L, methods);
+  lua_setfield (L, -2, "__index");
+  lua_pop (L, 1);
+  luaL_setfuncs (L, functions, 0);
+}
