@@ -37,7 +37,7 @@ static void close_to (const op_bench *b, const sl_view *v, const golden *g,
 }
 
 static void reference (const char *name, sl_rope_pairs pairs, int offset) {
-  const sl_rope_attr attr = { pairs, 8, 10000, offset, 0, 0 };
+  const sl_rope_attr attr = { pairs, 8, 10000, offset, 0, 0, 0, 0 };
   char file[4][80];
   static const char *const part[4] = { "x", "out", "up_out", "grad_x" };
   golden x, up;
@@ -83,7 +83,7 @@ END_TEST
 ** are themselves rounded to 1e-11, here and there. */
 START_TEST (far_positions) {
   enum { T = 100, D = 6 };
-  const sl_rope_attr attr = { SL_ROPE_HALF, D, 500, 123456, 0, 0 };
+  const sl_rope_attr attr = { SL_ROPE_HALF, D, 500, 123456, 0, 0, 0, 0 };
   const ptrdiff_t dim[3] = { 1, T, D };
   static double x[T * D];
   op_bench b;
@@ -114,7 +114,7 @@ START_TEST (partial) {
   static double x[T * D];
   ck_assert (sl_attention_register () == 0);
   for (int p = 0; p < 2; p++) {
-    const sl_rope_attr attr = { pairs[p], D, 100, 3, 4, 1.5 };
+    const sl_rope_attr attr = { pairs[p], D, 100, 3, 4, 1.5, 1, 0 };
     const int second = p == 0 ? 1 : 2; /* where pair 1 begins, and its other */
     const int other = p == 0 ? 2 : 1;
     op_bench b;
@@ -138,26 +138,63 @@ START_TEST (partial) {
 }
 END_TEST
 
+/* Positions of one's own: the tokens of a sequence in any order, each sequence
+** its own, give the same numbers as in their places. */
+START_TEST (positions) {
+  enum { B = 2, T = 40, D = 6 };
+  const sl_rope_attr plain = { SL_ROPE_HALF, D, 50, 0, 4, 0, 0, 0 };
+  const sl_rope_attr placed = { SL_ROPE_HALF, D, 50, 0, 4, 0, 0, 1 };
+  const ptrdiff_t dim[3] = { B, T, D }, places[2] = { B, T };
+  static double x[B * T * D], moved[B * T * D], at[B * T];
+  op_bench a, b;
+  ck_assert (sl_attention_register () == 0);
+  for (int i = 0; i < B * T * D; i++) x[i] = sin (i);
+  for (int s = 0; s < B; s++)
+    for (int i = 0; i < T; i++) {
+      const int from = (i * 7 + s * 3) % T;
+      at[s * T + i] = from;
+      for (int j = 0; j < D; j++)
+        moved[(s * T + i) * D + j] = x[(s * T + from) * D + j];
+    }
+  op_bench_start (&a, SL_F64, "rope", &plain);
+  op_bench_input (&a, 3, dim, x);
+  op_bench_forward (&a);
+  op_bench_start (&b, SL_F64, "rope", &placed);
+  op_bench_input (&b, 3, dim, moved);
+  op_bench_input (&b, 2, places, at);
+  op_bench_forward (&b);
+  for (int s = 0; s < B; s++)
+    for (int i = 0; i < T; i++)
+      for (int j = 0; j < D; j++)
+        CLOSE (op_bench_at (&b, &b.out[0], (size_t)((s * T + i) * D + j)),
+               op_bench_at (&a, &a.out[0],
+                            (size_t)((s * T + (int)at[s * T + i]) * D + j)),
+               1e-13, 0, "%d of token %d of %d", j, i, s);
+  op_bench_free (&a);
+  op_bench_free (&b);
+}
+END_TEST
+
 START_TEST (refusals) {
   static const struct {
     sl_rope_attr attr;
     const char *sentence;
   } cases[] = {
-    { { SL_ROPE_HALF, 3, 10000, 0, 0, 0 },
+    { { SL_ROPE_HALF, 3, 10000, 0, 0, 0, 0, 0 },
       "rope: d_head is 3; expected an even number from 2" },
-    { { SL_ROPE_HALF, 0, 10000, 0, 0, 0 },
+    { { SL_ROPE_HALF, 0, 10000, 0, 0, 0, 0, 0 },
       "rope: d_head is 0; expected an even number from 2" },
-    { { SL_ROPE_HALF, 4, 0, 0, 0, 0 },
+    { { SL_ROPE_HALF, 4, 0, 0, 0, 0, 0, 0 },
       "rope: base is 0; expected a finite number above 0" },
-    { { SL_ROPE_HALF, 8, 10000, 0, 0, 0 },
+    { { SL_ROPE_HALF, 8, 10000, 0, 0, 0, 0, 0 },
       "rope: x is (2, 3, 4); expected (b, t, heads * 8)" },
-    { { SL_ROPE_HALF, 4, 10000, 0, 6, 0 },
+    { { SL_ROPE_HALF, 4, 10000, 0, 6, 0, 0, 0 },
       "rope: rotated is 6; expected an even number from 2 to d_head, which is "
       "4" },
-    { { SL_ROPE_HALF, 4, 10000, 0, 3, 0 },
+    { { SL_ROPE_HALF, 4, 10000, 0, 3, 0, 0, 0 },
       "rope: rotated is 3; expected an even number from 2 to d_head, which is "
       "4" },
-    { { SL_ROPE_HALF, 4, 10000, 0, 0, -1 },
+    { { SL_ROPE_HALF, 4, 10000, 0, 0, -1, 0, 0 },
       "rope: magnitude is -1; expected a finite number above 0" },
   };
   const ptrdiff_t dim[3] = { 2, 3, 4 };
@@ -192,5 +229,5 @@ START_TEST (alibi_slopes) {
 }
 END_TEST
 
-SUITE_MAIN ("rope", reference_values, far_positions, partial, refusals,
-            sinusoidal, alibi_slopes)
+SUITE_MAIN ("rope", reference_values, far_positions, partial, positions,
+            refusals, sinusoidal, alibi_slopes)

@@ -15,8 +15,8 @@
 **              declared, without those that options leave out, [param (h, p)],
 **              [length (b)]) -> (b, t, h*d_out): a mix plugin, one head at a
 **              time
-**   rope       (x (b, t, h*d), [divisors (r/2)]) -> same shape, turned by
-**              position; the divisors have no gradient
+**   rope       (x (b, t, h*d), [divisors (r/2)], [positions (b, t)]) -> same
+**              shape, turned by position; only x has a gradient
 ** Optional inputs come in this order; the flags in the attributes say which.
 ** Gradients of parameters are summed over tokens, then over sequences, in
 ** order. */
@@ -98,6 +98,7 @@ typedef struct sl_rope_attr {
   ptrdiff_t offset; /* position of the first token */
   int rotated;      /* even, the first numbers of a head; 0: all of d_head */
   double magnitude; /* factor of what turns (YaRN); 0: 1 */
+  int has_divisors, has_positions; /* positions: in place of 0, 1, 2, ... */
 } sl_rope_attr;
 
 /* Measurements watch the weights go by, a block of rows of one head of one

@@ -319,9 +319,18 @@ int sl_rope_infer (sl_infer *q, sl_error *e) {
   if (x->ndim != 3 || x->dim[2] % a->d_head)
     return sl_fail (e, "rope: x is %s; expected (b, t, heads * %d)",
                     shape (x, &tx), a->d_head);
-  if (q->n_in > 1 && (q->in[1].ndim != 1 || q->in[1].dim[0] != rotated / 2))
+  if (q->n_in != 1 + (a->has_divisors != 0) + (a->has_positions != 0))
+    return sl_fail (e, "rope: got %d inputs, the flags ask for %d", q->n_in,
+                    1 + (a->has_divisors != 0) + (a->has_positions != 0));
+  if (a->has_divisors && (q->in[1].ndim != 1 || q->in[1].dim[0] != rotated / 2))
     return sl_fail (e, "rope: divisors are %s; expected (%d), one for a pair",
                     shape (&q->in[1], &tx), rotated / 2);
+  if (a->has_positions) {
+    const sl_view *p = &q->in[q->n_in - 1];
+    if (p->ndim != 2 || p->dim[0] != x->dim[0] || p->dim[1] != x->dim[1])
+      return sl_fail (e, "rope: positions are %s; expected (%td, %td)",
+                      shape (p, &tx), x->dim[0], x->dim[1]);
+  }
   q->n_out = 1;
   q->out[0] = *x;
   q->scratch = 5 * (size_t)rotated; /* 5 doubles a pair */

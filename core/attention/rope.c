@@ -24,7 +24,7 @@ static int rotated (const sl_rope_attr *a) {
 
 static angles start (const sl_run *r) {
   const sl_rope_attr *attr = r->attr;
-  const sl_view *divisors = r->n_in > 1 ? &r->in[1] : NULL;
+  const sl_view *divisors = attr->has_divisors ? &r->in[1] : NULL;
   angles a = { .pairs = rotated (attr) / 2, .attr = attr };
   a.frequency = r->scratch;
   a.cosine = a.frequency + a.pairs;
@@ -41,15 +41,18 @@ static angles start (const sl_run *r) {
   return a;
 }
 
+static void go_to (angles *a, double position) {
+  for (int k = 0; k < a->pairs; k++) {
+    const double angle = position * a->frequency[k];
+    a->cosine[k] = cos (angle);
+    a->sine[k] = sin (angle);
+  }
+}
+
 /* Go to token i, having been at i - 1. */
 static void advance (angles *a, ptrdiff_t i) {
   if (i % RESTART == 0) {
-    const double position = (double)(a->attr->offset + i);
-    for (int k = 0; k < a->pairs; k++) {
-      const double angle = position * a->frequency[k];
-      a->cosine[k] = cos (angle);
-      a->sine[k] = sin (angle);
-    }
+    go_to (a, (double)(a->attr->offset + i));
     return;
   }
   for (int k = 0; k < a->pairs; k++) {
@@ -78,20 +81,33 @@ static void turn (const angles *a, real sign, int add, const real *x,
     y[i * y_step] = add ? y[i * y_step] + x[i * x_step] : x[i * x_step];
 }
 
+/* All heads of token i of sequence b. */
+static void turn_token (const angles *a, real sign, int add, ptrdiff_t b,
+                        ptrdiff_t i, const sl_view *x, const sl_view *y) {
+  const ptrdiff_t heads = x->dim[2] / a->attr->d_head;
+  const real *from =
+      (const real *)x->data + b * x->stride[0] + i * x->stride[1];
+  real *to = (real *)y->data + b * y->stride[0] + i * y->stride[1];
+  for (ptrdiff_t h = 0; h < heads; h++)
+    turn (a, sign, add, from + h * a->attr->d_head * x->stride[2], x->stride[2],
+          to + h * a->attr->d_head * y->stride[2], y->stride[2]);
+}
+
 static void turn_all (const sl_run *r, real sign, int add, const sl_view *x,
                       const sl_view *y) {
   const sl_rope_attr *attr = r->attr;
-  const ptrdiff_t heads = x->dim[2] / attr->d_head;
+  const sl_view *positions =
+      attr->has_positions ? &r->in[1 + (attr->has_divisors != 0)] : NULL;
   angles a = start (r);
   for (ptrdiff_t i = 0; i < x->dim[1]; i++) {
-    advance (&a, i);
+    if (!positions) advance (&a, i);
     for (ptrdiff_t b = 0; b < x->dim[0]; b++) {
-      const real *from =
-          (const real *)x->data + b * x->stride[0] + i * x->stride[1];
-      real *to = (real *)y->data + b * y->stride[0] + i * y->stride[1];
-      for (ptrdiff_t h = 0; h < heads; h++)
-        turn (&a, sign, add, from + h * attr->d_head * x->stride[2],
-              x->stride[2], to + h * attr->d_head * y->stride[2], y->stride[2]);
+      if (positions)
+        go_to (&a, (double)attr->offset +
+                       (double)((const real *)
+                                    positions->data)[b * positions->stride[0] +
+                                                     i * positions->stride[1]]);
+      turn_token (&a, sign, add, b, i, x, y);
     }
   }
 }
@@ -109,7 +125,7 @@ static void backward (const sl_run *r) {
 extern const sl_op SL (sl_op_rope);
 const sl_op SL (sl_op_rope) = { .name = "rope",
                                 .min_in = 1,
-                                .max_in = 2,
+                                .max_in = 3,
                                 .attr_size = sizeof (sl_rope_attr),
                                 .infer = sl_rope_infer,
                                 .forward = forward,

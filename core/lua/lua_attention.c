@@ -195,15 +195,16 @@ static int apply_mechanism (lua_State *L) {
 
 /* rope (x (b, t, h * d_head), { d_head =, pairs = "interleaved" or "half", base
 ** = 10000, offset = 0, rotated = d_head, divisors = (rotated / 2) or nil,
-** magnitude = 1 }): turned by position, offset being that of the first token;
-** only the first 'rotated' numbers of a head turn. */
+** magnitude = 1, positions = (b, t) or nil }): turned by position, offset being
+** that of the first token (added to 'positions'); only the first 'rotated'
+** numbers of a head turn. */
 static int rope (lua_State *L) {
   static const char what[] = "rope";
-  static const char *const keys[] = { "d_head",    "pairs",   "base",
-                                      "offset",    "rotated", "divisors",
-                                      "magnitude", NULL };
+  static const char *const keys[] = { "d_head",    "pairs",     "base",
+                                      "offset",    "rotated",   "divisors",
+                                      "magnitude", "positions", NULL };
   static const char *const pairs[] = { "interleaved", "half" };
-  sl_tensor *in[2] = { sl_lua_check_tensor (L, 1) };
+  sl_tensor *in[3] = { sl_lua_check_tensor (L, 1) };
   sl_rope_attr a = { 0 };
   int n = 1;
   const char *name;
@@ -221,7 +222,8 @@ static int rope (lua_State *L) {
   a.offset = (ptrdiff_t)sl_lua_integer (L, 2, what, "offset", 0);
   a.rotated = int_field (L, 2, what, "rotated", 0);
   a.magnitude = sl_lua_number (L, 2, what, "magnitude", 1);
-  optional (L, 2, what, "divisors", in, &n);
+  a.has_divisors = optional (L, 2, what, "divisors", in, &n);
+  a.has_positions = optional (L, 2, what, "positions", in, &n);
   return apply (L, "rope", &a, n, in);
 }
 

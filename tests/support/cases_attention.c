@@ -120,9 +120,9 @@ static setting *const settings[] = {
 };
 
 static const sl_rope_attr
-    interleaved = { SL_ROPE_INTERLEAVED, 4, 10000, 0, 0, 0 },
-    half = { SL_ROPE_HALF, 4, 100, 7, 0, 0 },
-    partial = { SL_ROPE_HALF, 7, 100, 2, 4, 1.25 };
+    interleaved = { SL_ROPE_INTERLEAVED, 4, 10000, 0, 0, 0, 0, 0 },
+    half = { SL_ROPE_HALF, 4, 100, 7, 0, 0, 0, 0 },
+    partial = { SL_ROPE_HALF, 7, 100, 2, 4, 1.25, 1, 1 };
 
 #define ATTENTION(setting, note, n, ...)                                     \
   {                                                                          \
@@ -174,8 +174,10 @@ static const op_case cases[] = {
   { .op = "rope",
     "partial",
     &partial,
-    .n_in = 2,
-    .in = { IN (-1, 1, 3, 2, 5, 14), { OP_FIXED, 1, 8, 1, { 2 } } } },
+    .n_in = 3,
+    .in = { IN (-1, 1, 3, 2, 5, 14),
+            { OP_FIXED, 1, 8, 1, { 2 } },
+            { OP_FIXED, 0, 50, 2, { 2, 5 } } } },
   { .op = NULL }
 };
 
