@@ -8,6 +8,10 @@ local init = {}
 
 --- Normal with mean 0.
 -- @param std  standard deviation, default 0.02 (the paper's)
+-- @return initialiser for a model's option init
+-- @example
+--   lab.model.attention_only { task = lab.task.trigger_mean {},
+--     init = lab.init.normal(0.1) }
 function init.normal(std)
   std = std or 0.02
   if type(std) ~= "number" or std < 0 then
@@ -17,7 +21,11 @@ function init.normal(std)
   return function(g, shape) return g:normal(0, std, shape) end
 end
 
---- Uniform on [-bound, bound), default bound 0.05.
+--- Uniform on [-bound, bound).
+-- @param bound  default 0.05
+-- @return initialiser for a model's option init
+-- @example
+--   print(lab.init.uniform(0.1)(lab.generator(0), { 2, 2 }))
 function init.uniform(bound)
   bound = bound or 0.05
   if type(bound) ~= "number" or bound < 0 then
@@ -27,8 +35,12 @@ function init.uniform(bound)
   return function(g, shape) return g:uniform(-bound, bound, shape) end
 end
 
---- Glorot and Bengio 2010: normal with variance 2 / (inputs + outputs) of a matrix
--- (outputs, inputs).
+--- Normal with variance 2 / (inputs + outputs) of a matrix (outputs, inputs).
+-- @return initialiser for a model's option init
+-- @source Glorot and Bengio 2010, Understanding the difficulty of training deep
+--         feedforward neural networks
+-- @example
+--   print(lab.init.xavier()(lab.generator(0), { 2, 3 }))
 function init.xavier()
   return function(g, shape)
     local out, into = shape[1], shape[2] or shape[1]
@@ -36,7 +48,11 @@ function init.xavier()
   end
 end
 
---- Every element `value` (default 0).
+--- Every element the same.
+-- @param value  default 0
+-- @return initialiser for a model's option init
+-- @example
+--   print(lab.init.constant(1)(lab.generator(0), { 2 }))
 function init.constant(value)
   value = value or 0
   return function(g, shape) return g:full(shape, value) end

@@ -9,12 +9,21 @@ local kinds, orders = setmetatable({}, { __mode = "k" }), setmetatable({},
   { __mode = "k" })
 
 --- Mark a table as an array, which matters when it is empty.
+-- @param t  a table
+-- @return t
+-- @example
+--   print(lab.json.encode(lab.json.array {}))
 function json.array(t)
   kinds[t] = "array"
   return t
 end
 
 --- Mark a table as an object whose keys come in this order, others sorted after.
+-- @param t      a table
+-- @param order  list of keys
+-- @return t
+-- @example
+--   print(lab.json.encode(lab.json.object({ b = 1, a = 2 }, { "b", "a" })))
 function json.object(t, order)
   kinds[t] = "object"
   orders[t] = order
@@ -48,6 +57,10 @@ local function text(s)
 end
 
 --- The shortest decimal text that reads back as the same number.
+-- @param x  a finite number
+-- @return text
+-- @example
+--   print(lab.json.number(0.1))
 function json.number(x)
   if math.type(x) == "integer" then return ("%d"):format(x) end
   for digits = 15, 17 do
@@ -138,8 +151,14 @@ function encode(out, value, indent)
   end
 end
 
---- JSON text of a value, indented by two spaces. NaN and the infinities become null.
--- Raises for a function, a thread, userdata and tables that nest too deep.
+--- JSON text of a value, indented by two spaces.
+--
+-- NaN and the infinities become null.
+-- @param value  table, text, number, boolean, nil or lab.json.null
+-- @return text
+-- @error a function, a thread, userdata, tables that nest deeper than 100
+-- @example
+--   print(lab.json.encode { name = "softmax", heads = { 0.99, 0.95 } })
 function json.encode(value)
   local out = {}
   local ok, message = pcall(encode, out, value, "")

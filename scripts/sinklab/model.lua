@@ -11,7 +11,13 @@ local methods = {}
 local Model = { __index = methods, __name = "sinklab.model" }
 
 --- Predictions for x: (B, seq_len, d_model) numbers or (B, seq_len) token ids.
+-- @param x       the sequences
 -- @param length  optional (B): valid tokens of each sequence
+-- @return (B, seq_len, d_output)
+-- @example
+--   local task = lab.task.trigger_mean {}
+--   local model = lab.model.attention_only { task = task }
+--   print(model:forward(task:batch { n = 2 }.x).shape[3])
 -- @param begin   optional (B, seq_len): the first position, from 0, that each one may
 --                see (packed documents, left padding); past it: it sees none. Not with
 --                registers, key biases or a mix
@@ -32,8 +38,14 @@ function methods:forward(x, length, begin)
   return self:unembed(h)
 end
 
---- A parameter by name (a view: changing it changes the model). Unknown names raise
--- with the nearest one.
+--- A parameter by name: a view, so changing it changes the model.
+-- @param name  as print (model) lists it
+-- @return tensor
+-- @error no such parameter
+-- @example
+--   local task = lab.task.trigger_mean {}
+--   local model = lab.model.attention_only { task = task }
+--   print(model:parameter "layer1.w_q")
 function methods:parameter(name)
   local t = self.params:get(name)
   if not t then
@@ -47,6 +59,14 @@ function methods:parameter(name)
 end
 
 --- Set a parameter from a tensor or nested table of its shape.
+-- @param name   as print (model) lists it
+-- @param value  tensor of either precision, or nested lists of numbers
+-- @return the model itself
+-- @error no such parameter, another shape
+-- @example
+--   local task = lab.task.trigger_mean {}
+--   local model = lab.model.attention_only { task = task }
+--   model:set("layer1.w_q", lab.zeros({ 16, 16 }))
 function methods:set(name, value)
   local t = self:parameter(name)
   if not core.is_tensor(value) then value = core.tensor(value, self.dtype) end
@@ -69,7 +89,12 @@ function methods:to(dtype)
   return copy
 end
 
---- name -> tensor of every parameter.
+--- Every parameter, as views.
+-- @return { name = tensor }
+-- @example
+--   local task = lab.task.trigger_mean {}
+--   local model = lab.model.attention_only { task = task }
+--   for name, t in pairs(model:parameters()) do print(name, t.count) end
 function methods:parameters()
   local out = {}
   for _, entry in ipairs(self.params.order) do
@@ -78,14 +103,26 @@ function methods:parameters()
   return out
 end
 
---- Write the parameters as safetensors. Returns true, or nil and a message.
+--- Write the parameters as safetensors.
+-- @param path  of the file; written whole or not at all
+-- @return true, or nil and a message
+-- @example
+--   local task = lab.task.trigger_mean {}
+--   local model = lab.model.attention_only { task = task }
+--   assert(model:save "model.safetensors")
 function methods:save(path)
   return core.save_safetensors(path, self:parameters(),
     { model = self.kind, dtype = self.dtype })
 end
 
---- Read parameters that save wrote for a model of the same shape. Returns the model,
--- or nil and a message; on failure the model is as before.
+--- Read parameters that save wrote for a model of the same shape.
+-- @param path  of the file
+-- @return the model, or nil and a message; then the model is as before
+-- @example
+--   local task = lab.task.trigger_mean {}
+--   local model = lab.model.attention_only { task = task }
+--   model:save "model.safetensors"
+--   assert(model:load "model.safetensors")
 function methods:load(path)
   local read, message = core.load_safetensors(path)
   if not read then return nil, message end
@@ -167,6 +204,13 @@ end
 -- @param init       default lab.init.normal(0.02)
 -- @param seed       default 0
 -- @param dtype      "f32" (default) or "f64"
+-- @return model; print (model) lists its parameters
+-- @error a task of token ids, sizes that do not divide, an option not allowed
+-- @source Ran-Milo 2026, arXiv 2603.11487
+-- @example
+--   local task = lab.task.trigger_mean { residual = true }
+--   print(lab.model.attention_only { task = task, layers = 2, heads = 2,
+--     residual = true, attention = { map = "relu", gate = "sigmoid_gate" } })
 function model.attention_only(given)
   local what = "lab.model.attention_only"
   local rules = common()
@@ -219,6 +263,12 @@ end
 -- @param context     positions of the learned table, default seq_len
 -- @param bias        default false: biases in every linear map and norm
 -- @param tied        default false: unembed with the token embedding
+-- @return model; print (model) lists its parameters
+-- @error sizes that do not divide, an option not allowed
+-- @example
+--   local task = lab.task.trigger_mean {}
+--   print(lab.model.transformer { task = task, heads = 2, norm = "rms",
+--     mlp = "swiglu", positions = "rotary" })
 function model.transformer(given)
   local what = "lab.model.transformer"
   local rules = common()

@@ -229,7 +229,12 @@ end
 -- string's option must be named, { "a", doc = "..." }, because { "a", "b" } is a list.
 -- A value of the wrong type or out of range and an unknown option end the script with
 -- one sentence. In the REPL there is no command line and the defaults are returned.
+-- @param defaults  name -> default
 -- @return a table of the values; reading a name that is not among them raises
+-- @example
+--   local opt = lab.options { steps = { 1000, "at most so many updates", min = 1 },
+--     attention = { "softmax", "relu" } }
+--   print(opt.steps, opt.attention[1])
 function options.options(defaults)
   if type(defaults) ~= "table" then
     fail("lab.options: expected a table of defaults, got a %s", type(defaults))

@@ -75,11 +75,15 @@ end
 -- @param log         logarithmic colours
 -- @param palette     "blues" (default), "viridis" or "rdbu"
 -- @param mask_upper  leave out keys after the query
+-- @param side        text at the left edge
 -- @param lead        name of the first column, if that is no key position: positions
 --                    then begin at the second
 -- @param xlabel,ylabel  default "key position" and "query position"
 -- @param dpi         of the PNG, default 200
 -- @return figure
+-- @example
+--   print(lab.plot.heat({ { 1, 0, 0 }, { 0.5, 0.5, 0 }, { 0.9, 0, 0.1 } },
+--     { title = "one head", samples = 1 }))
 function plot.heat(data, given)
   local what = "lab.plot.heat"
   local o = check.options(what, given, merged(heat_rules, figure_rules))
@@ -117,10 +121,15 @@ end
 -- @param null      with a measurement: a first column of its own for the mass that is
 --                  not on tokens, "null" (on nothing), "virtual" (on a key bias or
 --                  registers) or "other" (both)
--- @param title,caption,samples,quantity,vmin,vmax,log,palette,mask_upper,xlabel,
---        ylabel,dpi  as for lab.plot.heat; the range is that of all heads together and
+-- @param title,caption,samples,quantity,vmin,vmax,log,palette,mask_upper,side,lead,
+--        xlabel,ylabel,dpi  as for lab.plot.heat; the range is that of all heads together and
 --                    0 to 1 by default
 -- @return figure
+-- @example
+--   local task = lab.task.trigger_mean {}
+--   local model = lab.model.attention_only { task = task }
+--   local found = lab.sinks(model, task:batch { n = 16, trigger = 8 })
+--   print(lab.plot.heads(found, { samples = 16 }))
 function plot.heads(weights, given)
   local what = "lab.plot.heads"
   local o = check.options(what, given, merged(heat_rules, figure_rules, {
@@ -182,6 +191,10 @@ end
 -- @param columns  of the grid, default: about as many as rows
 -- @param title,caption,samples,dpi  of the figure, as for lab.plot.heat
 -- @return figure
+-- @error a panel with neither data nor series
+-- @example
+--   print(lab.plot.panels { { data = { { 1, 0 }, { 0.5, 0.5 } }, title = "weights" },
+--     { series = { { y = { 3, 2, 1 } } }, title = "loss" } })
 function plot.panels(panels, given)
   local what = "lab.plot.panels"
   local o = check.options(what, given, merged(figure_rules, {
@@ -202,9 +215,17 @@ end
 
 --- Two panels for lab.plot.panels: a head's mean weights and their standard deviation
 -- over samples, both on 0..1 as in the paper's figure 3, the largest deviation in words.
--- @param sinks   what lab.sinks gave, with maps
--- @param given   { layer = 1, head = 1, title = in front of "mean" and "std",
---                letters = { "a", "b" } }
+-- @param sinks    what lab.sinks gave, with maps
+-- @param layer    from 1, default 1
+-- @param head     from 1, default 1
+-- @param title    in front of "mean" and "std"
+-- @param letters  of the two panels, { "a", "b" }; default none
+-- @return two panels
+-- @example
+--   local task = lab.task.trigger_mean {}
+--   local model = lab.model.attention_only { task = task }
+--   local found = lab.sinks(model, task:batch { n = 16, trigger = 8 })
+--   print(lab.plot.panels { lab.plot.mean_and_std(found, { letters = { "a", "b" } }) })
 function plot.mean_and_std(sinks, given)
   local what = "lab.plot.mean_and_std"
   local o = check.options(what, given, {
@@ -237,6 +258,9 @@ end
 --                    counted below the figure
 -- @param xmin,xmax,ymin,ymax  ranges of the axes, default a little wider than the data
 -- @return figure
+-- @example
+--   print(lab.plot.lines({ { y = { 1, 0.1, 0.01 }, label = "softmax" } },
+--     { ylog = true, xlabel = "step", ylabel = "loss" }))
 function plot.lines(series, given)
   local what = "lab.plot.lines"
   local o = check.options(what, given, merged(line_rules, figure_rules))

@@ -154,7 +154,13 @@ local function csv(log)
   return table.concat(lines, "\n") .. "\n"
 end
 
---- Write a training log, the `log` of what lab.train returns, as train-<label>.csv.
+--- Write a training log as train-<label>.csv.
+-- @param label  letters, digits and _ . - = +
+-- @param log    the `log` of what lab.train returns
+-- @error a label that is no part of a file name
+-- @example
+--   local run = lab.run()
+--   run:csv("mine", { { step = 1, loss = 0.5, lr = 1e-3, time = 0.1 } })
 function methods:csv(label, log)
   check_label("run:csv", label)
   if type(log) ~= "table" then
@@ -165,10 +171,15 @@ function methods:csv(label, log)
 end
 
 --- Add results under a label; run[label] gives them back.
+-- @param label    letters, digits and _ . - = +
 -- @param results  { train = what lab.train returned, sinks = what lab.sinks returned,
 --                 eval = { samples =, linf =, ... } (default train.eval) } and any
 --                 more names with numbers, strings and tables of them. A training's
 --                 log is also written as train-<label>.csv.
+-- @error a label that is taken, results that JSON cannot say
+-- @example
+--   local run = lab.run()
+--   run:add("softmax", { eval = { samples = 1000, linf = 0.004 }, note = "a note" })
 function methods:add(label, results)
   check_label("run:add", label)
   if methods[label] or rawget(self, label) ~= nil then
@@ -197,6 +208,12 @@ end
 -- Files.
 
 --- Save a figure (lab.plot) as NAME.png, NAME.svg and NAME.pdf.
+-- @param name    letters, digits and _ . - = +
+-- @param figure  from lab.plot
+-- @error a file that cannot be written
+-- @example
+--   local run = lab.run()
+--   run:figure("map", lab.plot.heat { { 1, 0 }, { 0.5, 0.5 } })
 function methods:figure(name, figure)
   check_label("run:figure", name)
   if (type(figure) ~= "userdata" and type(figure) ~= "table") or not figure.save then
@@ -209,6 +226,12 @@ function methods:figure(name, figure)
 end
 
 --- Save a tensor as NAME.npy.
+-- @param name    letters, digits and _ . - = +
+-- @param tensor  f32 or f64
+-- @error a file that cannot be written
+-- @example
+--   local run = lab.run()
+--   run:array("weights", lab.arange(3))
 function methods:array(name, tensor)
   check_label("run:array", name)
   if not is_tensor(tensor) then
@@ -219,6 +242,12 @@ function methods:array(name, tensor)
 end
 
 --- Save a model's parameters as NAME.safetensors.
+-- @param name   letters, digits and _ . - = +
+-- @param model  from lab.model
+-- @error a file that cannot be written
+-- @example
+--   local run = lab.run()
+--   run:weights("softmax", lab.model.attention_only { task = lab.task.trigger_mean {} })
 function methods:weights(name, model)
   check_label("run:weights", name)
   if type(model) ~= "table" or not model.save then
@@ -228,7 +257,11 @@ function methods:weights(name, model)
   save(self)
 end
 
---- Print an aligned table: names of columns, then rows of as many cells.
+--- Print an aligned table.
+-- @param names  of the columns
+-- @param rows   lists of as many cells, strings or numbers
+-- @example
+--   lab.run():table({ "head", "weight" }, { { 1, 0.99 }, { 2, 0.5 } })
 function methods:table(names, rows)
   io.write(text.table(names, rows), "\n")
 end
@@ -256,8 +289,14 @@ local function in_words(x, other)
 end
 
 --- State what the run shows and record whether it does.
--- @param value, op, bound  numbers and one of >= <= > < ==; NaN holds no claim
+-- @param claim  what is claimed, in words
+-- @param value  a number; NaN holds no claim
+-- @param op     one of >= <= > < ==
+-- @param bound  a number
 -- @return whether it holds; if one claim of a script does not, sinklab exits with 2
+-- @error anything else
+-- @example
+--   lab.run():claim("softmax: the head sinks", 0.998, ">=", 0.98)
 function methods:claim(claim, value, op, bound)
   if type(claim) ~= "string" then
     fail("run:claim: what is claimed must be a string, got a %s", type(claim))
@@ -336,12 +375,17 @@ local function new_folder(script)
   end
 end
 
---- Open the run: its directory, where everything is written, and its record.
+--- Open the run, a directory where everything is written, and its record.
 --
 -- The directory is runs/<script>-<UTC time> or what --out says (files of the same
 -- names in it are replaced). The record is on the disk from now on with the status
 -- "running", and is "complete", "failed" or "interrupted" in the end. A script has one
 -- run. In the REPL a new run ends the one before.
+-- @return run; run[label] is what run:add added
+-- @error a second run of a script, a directory that cannot be made
+-- @example
+--   local run = lab.run()
+--   print(run.folder)
 function module.run()
   local host = core.host
   if host.help then

@@ -274,6 +274,10 @@ end
 function methods:rebuild() return records.rebuild(self.folder) end
 
 --- Rows of text for a list of runs, under a row of column names.
+-- @param list  what runs:list gives
+-- @return names, rows: for lab.text.table
+-- @example
+--   print(lab.text.table(lab.runs "runs".rows {}))
 function methods.rows(list)
   local rows, valued = {}, list[1] and list[1].value ~= nil
   for i, run in ipairs(list) do

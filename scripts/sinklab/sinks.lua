@@ -50,6 +50,13 @@ end
 --         on each of them (layers, heads, query, n): the key bias, then registers,
 --         first, proxy, row_mass, abs_mass, contribution, null_mass, virtual_mass =
 --         { min, max, mean } over heads }
+-- @error a model without weights, a batch of another precision
+-- @example
+--   local task = lab.task.trigger_mean {}
+--   local model = lab.model.attention_only { task = task }
+--   local found = lab.sinks(model, task:batch { n = 64, trigger = 8 })
+--   print(found.first.max)
+--   print(found)
 local function sinks(model, batch, given)
   local what = "lab.sinks"
   local o = check.options(what, given, {
@@ -108,6 +115,12 @@ local columns = {
 
 --- Rows of text, one a head, under a row of column names; null_mass and virtual_mass
 -- only where there are any.
+-- @return names, rows: for lab.text.table
+-- @example
+--   local task = lab.task.trigger_mean {}
+--   local model = lab.model.attention_only { task = task }
+--   local names, rows = lab.sinks(model, task:batch { n = 16 }):rows()
+--   print(lab.text.table(names, rows))
 function methods:rows()
   local names, out, shown = {}, {}, {}
   for _, c in ipairs(columns) do

@@ -26,4 +26,5 @@ for _, entry in ipairs(task.list) do
   task[entry[1]] = require("sinklab.task_" .. entry[2])[entry[1]]
 end
 
-return setmetatable(task, { __call = function(_, given) return base.new(given) end })
+return setmetatable(task, { __call = function(_, given) return base.new(given) end,
+  __doc = base.new })

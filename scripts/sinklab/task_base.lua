@@ -57,7 +57,8 @@ end
 -- @param triggers  see domain
 -- @param oracle    function (batch) -> (B, seq_len), the least expected loss of every
 --                  target, for tasks that know it; kept as task.oracle
--- @return task     with methods batch and sample
+-- @return task
+-- @error an option that is missing or not allowed
 -- @example
 --   local task = lab.task { name = "negate", seq_len = 4, d_model = 2,
 --     sample = function(t, B)
@@ -111,6 +112,13 @@ local function same_shape(shape, want)
 end
 
 --- One batch of B sequences from generator `t`, with its shapes checked.
+-- @param t        from lab.generator
+-- @param B        how many sequences
+-- @param options  the task's own, default {}
+-- @return what the sampler gives
+-- @error a sampler that gives no tensors x and y, or x of another shape
+-- @example
+--   print(lab.task.trigger_mean {}:sample(lab.generator(0), 2).x.shape[1])
 function methods:sample(t, B, options)
   local batch = self.sampler(t, B, options or {})
   if type(batch) ~= "table" or not core.is_tensor(batch.x)
@@ -127,13 +135,15 @@ function methods:sample(t, B, options)
   return batch
 end
 
---- Fresh sequences for evaluation, independent of those seen in training:
--- task:batch { n =, seed =, ... }.
+--- Fresh sequences for evaluation, independent of those seen in training.
 -- @param n      how many, default 1000
 -- @param seed   default 0
 -- @param dtype  "f32" (default) or "f64"
 -- @param ...    the task's own options (trigger_mean: trigger = position from 1)
 -- @return { x =, y =, ... } as the sampler gives it, with `n`
+-- @example
+--   local batch = lab.task.trigger_mean {}:batch { n = 4, trigger = 8 }
+--   print(batch.n, batch.x.shape[2])
 function methods:batch(given)
   local rules = {
     n = { "integer", default = 1000, min = 1 },

@@ -2,6 +2,10 @@
 local text = {}
 
 --- Columns that a string takes on a terminal; bytes where it is not UTF-8.
+-- @param s  text
+-- @return whole number
+-- @example
+--   print(lab.text.width "na\u{EF}ve")
 function text.width(s) return utf8.len(s) or #s end
 
 local function is_number(s)
@@ -12,6 +16,9 @@ end
 -- @param names  the head of each column
 -- @param rows   lists of as many cells, strings or numbers
 -- @return text without a newline at its end
+-- @error what is no list of names, or no list of lists
+-- @example
+--   print(lab.text.table({ "head", "weight" }, { { 1, 0.99 }, { 2, 0.5 } }))
 function text.table(names, rows)
   local cells, widths, right = {}, {}, {}
   for j, name in ipairs(names) do
@@ -43,6 +50,10 @@ function text.table(names, rows)
 end
 
 --- "a, b or c" from a list.
+-- @param list  of texts
+-- @return text
+-- @example
+--   print(lab.text.alternatives { "f32", "f64" })
 function text.alternatives(list)
   if #list < 2 then return tostring(list[1]) end
   return table.concat(list, ", ", 1, #list - 1) .. " or " .. tostring(list[#list])

@@ -48,6 +48,8 @@ local function record(model, task, shard, seed)
 end
 
 --- Train a model on fresh batches of a task.
+-- @param model      from lab.model; its parameters change
+-- @param task       from lab.task
 -- @param optimizer  default lab.optim.adam{}; it holds the learning rate
 -- @param schedule   points of the learning rate (lab.schedule.*); default constant
 -- @param batch      sequences a step, default 128
@@ -71,6 +73,13 @@ end
 --         replay, busy, gather, update }: seconds of the operations and of all shards
 --         (busy) summed over the threads, of the shards until the last thread is done
 --         (replay), of summing gradients and of the optimizer
+-- @error a loss that is not finite: the parameters are those before that step
+-- @example
+--   local task = lab.task.trigger_mean {}
+--   local model = lab.model.attention_only { task = task }
+--   local log = lab.train(model, task, { steps = 20, batch = 32, eval = 64,
+--     optimizer = lab.optim.adam { lr = 1e-3 }, stop = { linf = 5e-3 } })
+--   print(log.steps, log.stopped_by, log.eval.mse)
 local function train(model, task, given)
   local what = "lab.train"
   check.argument(what, "first argument", model, "model")

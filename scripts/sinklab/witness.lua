@@ -26,6 +26,13 @@ end
 --- Softmax at temperature c (Theorem 1): plain queries score c on BOS, the trigger's
 -- query scores c on content and trigger, everything else scores 0; values drop BOS's
 -- coordinate. The error is about the mass missing on BOS: both fall as exp (-c).
+-- @param task  from lab.task.trigger_mean
+-- @param c     temperature, a number above 0
+-- @return model, f64
+-- @source Ran-Milo 2026, arXiv 2603.11487, Theorem 1
+-- @example
+--   local task = lab.task.trigger_mean {}
+--   print(lab.witness.measure(lab.witness.softmax(task, 20), task, 100))
 function witness.softmax(task, c)
   check.argument("lab.witness.softmax", "first argument", task, "task")
   check.argument("lab.witness.softmax", "temperature", c, "number")
@@ -45,6 +52,12 @@ end
 --- ReLU over the number of earlier tokens (Theorem 3): the query is the trigger's
 -- indicator, the key that of content or trigger, so plain rows are all zero and the
 -- trigger row is the exact mean. No error but rounding, and no weight on BOS.
+-- @param task  from lab.task.trigger_mean
+-- @return model, f64
+-- @source Ran-Milo 2026, arXiv 2603.11487, Theorem 3
+-- @example
+--   local task = lab.task.trigger_mean {}
+--   print(lab.witness.measure(lab.witness.relu(task), task, 100))
 function witness.relu(task)
   check.argument("lab.witness.relu", "first argument", task, "task")
   local d = task.d_model
@@ -59,6 +72,11 @@ end
 -- nothing since BOS's value is 0: plain queries score 1/32 on BOS and -8 on the rest,
 -- the trigger's query 8 on content and trigger. The error is that of softpick's eps.
 -- By a row's share all mass is on BOS, by weight nearly none.
+-- @param task  from lab.task.trigger_mean
+-- @return model, f64
+-- @example
+--   local task = lab.task.trigger_mean {}
+--   print(lab.witness.measure(lab.witness.softpick(task), task, 100))
 function witness.softpick(task)
   check.argument("lab.witness.softpick", "first argument", task, "task")
   local d = task.d_model
@@ -77,6 +95,14 @@ function witness.softpick(task)
 end
 
 --- Largest error over n fresh sequences, and the sinks of the one head.
+-- @param m     one of the models above
+-- @param task  from lab.task.trigger_mean
+-- @param n     how many sequences
+-- @return largest error, and what lab.sinks gives
+-- @example
+--   local task = lab.task.trigger_mean {}
+--   local linf, sinks = lab.witness.measure(lab.witness.relu(task), task, 100)
+--   print(linf, sinks.first.max)
 function witness.measure(m, task, n)
   local batch = task:batch { n = n, dtype = "f64" }
   local linf = core.max_abs_error(m:forward(batch.x), batch.y):item()

@@ -1,0 +1,255 @@
+--- help.lua - everything public by name, and what its doc comment says.
+--
+-- What `lab` leads to is found by walking it. A Lua function is documented right
+-- above its definition, a C function in sinklab/docs/, methods in the file whose
+-- objects they belong to. A table that is called documents itself by the field __doc
+-- of its metatable, the function that the call runs.
+local core = require "sinklab.core"
+local doc = require "sinklab.doc"
+
+local help = {}
+
+-- Files of doc comments for the C half.
+local c_files = { "tensor", "ops", "generator", "program", "attention", "files",
+  "figure", "host" }
+
+-- Classes that no script gets hold of.
+local internal = { params = true }
+
+-- Objects of the C half that have methods.
+local c_classes = { "tensor", "generator", "program", "replica", "mechanism", "figure" }
+
+local files = {}
+
+--- The doc comments of a file of the library, read once.
+local function file(name)
+  if files[name] == nil then
+    local read = doc.file(("%s/sinklab/%s.lua"):format(core.scripts, name))
+    if read then
+      read.name, read.by_line, read.by_name = name, {}, {}
+      for _, entry in ipairs(read.entries) do
+        entry.file = read
+        read.by_line[entry.line] = entry
+        read.by_name[entry.name] = entry
+      end
+    end
+    files[name] = read or false
+  end
+  return files[name] or nil
+end
+
+--- What the C half's files say of a name.
+local function c_entry(name)
+  for _, f in ipairs(c_files) do
+    local entry = file("docs/" .. f).by_name[name]
+    if entry then return entry end
+  end
+end
+
+--- The doc comment of a Lua function of the library.
+local function of_function(f)
+  local info = debug.getinfo(f, "S")
+  local name = info.source:match "^@<sinklab>/(.*)%.lua$"
+  local f_file = name and file(name)
+  return f_file and f_file.by_line[info.linedefined]
+end
+
+--- A function that another one made is documented where it gets its name:
+-- optim.adam = maker (...).
+local function of_name(name, f)
+  local short = name:match "([^.]+%.[^.]+)$"
+  local made_in = debug.getinfo(f, "S").source:match "^@<sinklab>/(.*)%.lua$"
+  return made_in and file(made_in).by_name[short]
+end
+
+local function of_value(name, value)
+  if type(value) == "table" then
+    local meta = getmetatable(value)
+    if meta and meta.__doc then value = meta.__doc end
+  end
+  local entry = c_entry(name)
+  if entry or type(value) ~= "function" then return entry end
+  return of_function(value) or of_name(name, value)
+end
+
+local index
+
+--- A copy of an entry under its public name.
+local function add(list, name, entry, value)
+  local out = { name = name, value = value }
+  for key, v in pairs(entry or {}) do if key ~= "name" then out[key] = v end end
+  out.documented = entry ~= nil
+  list[#list + 1], list[name] = out, out
+end
+
+local function walk(list, prefix, t, depth)
+  local names = {}
+  for name in pairs(t) do
+    if type(name) == "string" and name:match "^[%a_]" then names[#names + 1] = name end
+  end
+  table.sort(names)
+  for _, name in ipairs(names) do
+    local value, whole = t[name], prefix .. name
+    local meta = getmetatable(value)
+    local called = type(value) == "table" and meta and meta.__call
+    if type(value) ~= "table" or called then
+      add(list, whole, of_value(whole, value), value)
+    end
+    if type(value) == "table" and depth < 3 then
+      walk(list, whole .. ".", value, depth + 1)
+    end
+  end
+end
+
+--- Methods of the C half's objects: "function CLASS:NAME" in its files.
+local function c_methods(class)
+  local found = {}
+  for _, f in ipairs(c_files) do
+    for _, entry in ipairs(file("docs/" .. f).entries) do
+      local method = entry.name:match("^" .. class .. ":([%w_]+)$")
+      if method then found[#found + 1] = { method, entry } end
+    end
+  end
+  return found
+end
+
+--- Methods of a Lua file's objects: "function methods:NAME", documented or not.
+local function lua_methods(f)
+  local found = {}
+  for i, line in ipairs(f.lines) do
+    local method = line:match "^function methods[:.]([%w_]+)"
+    if method then found[#found + 1] = { method, f.by_line[i] or false } end
+  end
+  return found
+end
+
+--- The classes of the Lua half: a file that has methods and __name = "sinklab.CLASS".
+local function lua_classes()
+  local found = {}
+  local names = core.folder(core.scripts .. "/sinklab")
+  table.sort(names)
+  for _, name in ipairs(names) do
+    local f = name:match "%.lua$" and file(name:match "^(.*)%.lua$")
+    for _, line in ipairs(f and f.lines or {}) do
+      local class = line:match '__name = "sinklab%.([%w_]+)"'
+      if class and not internal[class] then found[#found + 1] = { class, lua_methods(f) } end
+    end
+  end
+  return found
+end
+
+local function add_methods(list)
+  local classes = lua_classes()
+  for i, class in ipairs(c_classes) do table.insert(classes, i, { class, c_methods(class) }) end
+  for _, class in ipairs(classes) do
+    table.sort(class[2], function(a, b) return a[1] < b[1] end)
+    for _, pair in ipairs(class[2]) do
+      add(list, class[1] .. ":" .. pair[1], pair[2] or nil)
+    end
+    list.classes[#list.classes + 1] = class[1]
+  end
+end
+
+--- Every public name: a list of entries { name, documented, summary, ... } that is
+-- also indexed by name; `classes` are those of objects with methods.
+function help.index()
+  if not index then
+    index = { classes = {} }
+    walk(index, "lab.", require "sinklab", 1)
+    add_methods(index)
+  end
+  return index
+end
+
+--- The options of an entry: its parameters that are not among the function's own
+-- arguments, in their order, and those of the function that "given" or "..." is
+-- documented by: "@param given  as lab.task.trigger_mean".
+-- @return list of { name, what it means }
+function help.options(entry)
+  local own, out = {}, {}
+  for name in (entry.arguments or ""):gmatch "[%w_]+" do own[name] = true end
+  for _, p in ipairs(entry.params or {}) do
+    local other = (p.names == "given" or p.names == "...")
+        and (p.text:match "^as (lab%.[%w_.]*%w)" or p.text:match "^as for (lab%.[%w_.]*%w)")
+    if other and help.index()[other] and other ~= entry.name then
+      table.move(help.options(help.index()[other]), 1, 100, #out + 1, out)
+    end
+    for name in p.names:gmatch "[%w_]+" do
+      if not own[name] then out[#out + 1] = { name, p.text } end
+    end
+  end
+  return out
+end
+
+--- How it is called: "lab.train(model, task, { options })".
+function help.call(entry)
+  if not entry.arguments then return entry.name end
+  local out = {}
+  local has_options = #help.options(entry) > 0
+  for name in entry.arguments:gmatch "[%w_.]+" do
+    local options = name == "given" or name == "options"
+    out[#out + 1] = options and has_options and "{ options }" or name
+  end
+  if #out == 1 and out[1] == "{ options }" then return entry.name .. " { options }" end
+  return entry.name .. "(" .. table.concat(out, ", ") .. ")"
+end
+
+--- The class of an object, from the name of its metatable; or nil.
+function help.class_of(value)
+  local meta = debug.getmetatable(value)
+  local name = type(meta) == "table" and type(value) ~= "string" and meta.__name
+  return type(name) == "string" and name:match "^sinklab%.([%w_]+)$" or nil
+end
+
+--- The entry of a name as a person types it: lab.train, train, tensor:sum, x:sum where
+-- x is a variable, x where it holds a function of the library; or nil.
+-- @param globals  where variables are looked up
+function help.find(name, globals)
+  local list = help.index()
+  if list[name] then return list[name] end
+  if list["lab." .. name] then return list["lab." .. name] end
+  local object, method = name:match "^([%w_]+)[:.]([%w_]+)$"
+  if object then
+    local value = globals and rawget(globals, object)
+    local class = value ~= nil and help.class_of(value) or object
+    local entry = list[class .. ":" .. method]
+    if not entry and class == "tensor" then entry = list["lab." .. method] end
+    if entry then return entry end
+  end
+  local value = globals and rawget(globals, name)
+  for _, entry in ipairs(value ~= nil and list or {}) do
+    if rawequal(entry.value, value) then return entry end
+  end
+end
+
+--- Entries whose name or summary has a word, by name.
+function help.search(word)
+  local out = {}
+  word = word:lower()
+  for _, entry in ipairs(help.index()) do
+    if entry.name:lower():find(word, 1, true)
+        or (entry.summary or ""):lower():find(word, 1, true) then
+      out[#out + 1] = entry
+    end
+  end
+  return out
+end
+
+--- Every name that can be asked for, for suggestions: also without "lab.".
+function help.names()
+  local out = {}
+  for _, entry in ipairs(help.index()) do
+    out[#out + 1] = entry.name
+    out[#out + 1] = entry.name:match "^lab%.(.*)$"
+  end
+  return out
+end
+
+--- The code of an entry, for ??name; nil for what is written in C.
+function help.code(entry)
+  local f = entry.file
+  if not f or f.name:match "^docs/" then return nil end
+  return doc.code(f, entry.line)
+end
+
+return help
