@@ -132,7 +132,9 @@ local function lua_classes()
     local f = name:match "%.lua$" and file(name:match "^(.*)%.lua$")
     for _, line in ipairs(f and f.lines or {}) do
       local class = line:match '__name = "sinklab%.([%w_]+)"'
-      if class and not internal[class] then found[#found + 1] = { class, lua_methods(f) } end
+      if class and not internal[class] then
+        found[#found + 1] = { class, lua_methods(f) }
+      end
     end
   end
   return found
@@ -140,7 +142,9 @@ end
 
 local function add_methods(list)
   local classes = lua_classes()
-  for i, class in ipairs(c_classes) do table.insert(classes, i, { class, c_methods(class) }) end
+  for i, class in ipairs(c_classes) do
+    table.insert(classes, i, { class, c_methods(class) })
+  end
   for _, class in ipairs(classes) do
     table.sort(class[2], function(a, b) return a[1] < b[1] end)
     for _, pair in ipairs(class[2]) do
@@ -170,7 +174,7 @@ function help.options(entry)
   for name in (entry.arguments or ""):gmatch "[%w_]+" do own[name] = true end
   for _, p in ipairs(entry.params or {}) do
     local other = (p.names == "given" or p.names == "...")
-        and (p.text:match "^as (lab%.[%w_.]*%w)" or p.text:match "^as for (lab%.[%w_.]*%w)")
+        and p.text:gsub("^as for ", "as "):match "^as (lab%.[%w_.]*%w)"
     if other and help.index()[other] and other ~= entry.name then
       table.move(help.options(help.index()[other]), 1, 100, #out + 1, out)
     end

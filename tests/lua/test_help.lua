@@ -168,22 +168,20 @@ function options.options(what, given, rules)
   return read(what, given, rules)
 end
 
---- An example as a script would run it, its output thrown away.
+--- An example as a script would run it, its output thrown away; nil, or what it raised.
 local function run(entry)
-  local host = core.host
+  local host, print_it, write_it = core.host, print, io.write
+  local f, message = load('local lab = require "sinklab" ' .. entry.example,
+    "=" .. entry.name, "t")
+  local ok = false
   core.host = { arguments = {} }
-  local env = setmetatable({ lab = lab, print = function(...)
+  function _G.print(...)
     for i = 1, select("#", ...) do tostring((select(i, ...))) end
-  end, io = setmetatable({ write = function() end }, { __index = io }) },
-    { __index = _G })
-  local f, message = load(entry.example, "=" .. entry.name, "t", env)
-  local ok = f ~= nil
-  local write = io.write
-  io.write = function() end
+  end
+  function io.write() end
   if f then ok, message = pcall(f) end
-  io.write = write
-  core.host = host
-  return not ok and ("the example of %s: %s"):format(entry.name, message)
+  core.host, _G.print, io.write = host, print_it, write_it
+  return not ok and ("the example of %s: %s"):format(entry.name, message) or nil
 end
 
 check.test("every example runs", function()
@@ -191,8 +189,9 @@ check.test("every example runs", function()
   for _, entry in ipairs(help.index()) do
     if entry.example then
       local start = os.clock()
-      failed[#failed + 1] = run(entry) or nil
-      if os.clock() - start > slowest then slowest, name = os.clock() - start, entry.name end
+      failed[#failed + 1] = run(entry)
+      local took = os.clock() - start
+      if took > slowest then slowest, name = took, entry.name end
     end
   end
   check.equal(table.concat(failed, "\n"), "")

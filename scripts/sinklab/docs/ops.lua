@@ -251,7 +251,9 @@ function lab.max(x, axes, options) end
 --   print(lab.arange(5):var(1, { correction = 1 }):item())
 function lab.var(x, axes, options) end
 
---- Where the largest element of an axis is, from 0; the first of equals, NaN is largest; no gradient.
+--- Where the largest element of an axis is, from 0; no gradient.
+--
+-- The first of equals; NaN is the largest.
 -- @param x     tensor
 -- @param axis  default the last
 -- @return tensor without the axis
