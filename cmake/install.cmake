@@ -4,6 +4,7 @@
 include(CMakePackageConfigHelpers)
 install(TARGETS sinklab RUNTIME DESTINATION bin)
 install(TARGETS ${PLUGINS} LIBRARY DESTINATION lib/sinklab/plugins)
+install(TARGETS sinklab_module LIBRARY DESTINATION lib/lua/5.4)
 install(DIRECTORY scripts/sinklab scripts/experiments
         DESTINATION share/sinklab/scripts FILES_MATCHING PATTERN "*.lua")
 install(DIRECTORY scripts/templates scripts/data DESTINATION share/sinklab/scripts)

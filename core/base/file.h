@@ -30,11 +30,16 @@ int sl_file_stamp (const char *path, char *stamp, size_t size, sl_error *e);
 int sl_file_exists (const char *path);
 int sl_folder_exists (const char *path);
 
-/* The running executable, links resolved. */
+/* The sinklab executable, links resolved: the running one, or that in the folder
+** given to sl_place_at. */
 int sl_executable_file (char *path, size_t size, sl_error *e);
 
-/* The folder of the running executable, without a slash at its end. */
+/* Its folder, without a slash at its end. */
 int sl_executable_folder (char *path, size_t size, sl_error *e);
+
+/* From now on 'folder' is the executable's: for sinklab inside another program.
+** Call before threads start. */
+int sl_place_at (const char *folder, sl_error *e);
 
 /* The folder of the Lua files: the environment variable SINKLAB_SCRIPTS if it
 ** is set, else ../share/sinklab/scripts seen from the executable (installed),

@@ -32,14 +32,26 @@ static int executable (char *file, sl_error *e) {
   return sl_fail (e, "cannot tell where this program is: %s", strerror (errno));
 }
 
+/* Set by sl_place_at; empty: the executable's. */
+static char place[PATH_MAX];
+
+int sl_place_at (const char *folder, sl_error *e) {
+  return put (place, sizeof place, folder, "folder of the program", e);
+}
+
 int sl_executable_file (char *path, size_t size, sl_error *e) {
   char file[PATH_MAX];
+  if (*place) {
+    if ((size_t)snprintf (path, size, "%s/sinklab", place) < size) return 0;
+    return sl_fail (e, "path of the program: longer than %zu bytes", size);
+  }
   if (executable (file, e)) return -1;
   return put (path, size, file, "path of the program", e);
 }
 
 int sl_executable_folder (char *path, size_t size, sl_error *e) {
   char file[PATH_MAX];
+  if (*place) return put (path, size, place, "folder of the program", e);
   if (executable (file, e)) return -1;
   *strrchr (file, '/') = '\0';
   return put (path, size, file, "folder of the program", e);

@@ -6,12 +6,8 @@
 /* Told to the collector in portions, so that small tensors cost nothing. */
 enum { ACCOUNT_BYTES = 256 * 1024 };
 
-static sl_session *session_of (lua_State *L) {
-  return *(sl_session **)lua_getextraspace (L);
-}
-
 sl_context *sl_lua_context (lua_State *L) {
-  return &session_of (L)->context;
+  return &sl_lua_session (L)->context;
 }
 
 /* Errors. */
@@ -32,7 +28,7 @@ void sl_lua_push_where (lua_State *L) {
 }
 
 int sl_lua_raise (lua_State *L, const sl_error *e) {
-  sl_session *s = session_of (L);
+  sl_session *s = sl_lua_session (L);
   if (s->failed) {
     luaL_checkstack (L, 1, e->text);
     lua_xmove (s->failed, L, 1);
@@ -80,7 +76,7 @@ static int tensor_box (lua_State *L) {
 /* The collector sees a pointer where there are megabytes: tell it, so that
 ** garbage tensors are freed in time. */
 static void account (lua_State *L, const sl_tensor *t) {
-  sl_session *s = session_of (L);
+  sl_session *s = sl_lua_session (L);
   if (t->refs != 1 || t->storage->refs != 1) return; /* a view, or shared */
   s->unaccounted += t->storage->count * sl_dtype_size (t->storage->dtype);
   if (s->unaccounted < ACCOUNT_BYTES) return;

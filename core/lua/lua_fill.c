@@ -105,7 +105,7 @@ int sl_lua_fill (lua_State *L, int function, sl_dtype dtype, int ndim,
   fill_attr attr;
   sl_context *c = sl_lua_context (L);
   fill *f = lua_newuserdatauv (L, sizeof *f, 1);
-  *f = (fill){ .session = *(sl_session **)lua_getextraspace (L) };
+  *f = (fill){ .session = sl_lua_session (L) };
   f->L = lua_newthread (L);
   lua_setiuservalue (L, -2, 1);
   lua_pushvalue (L, function);

@@ -119,7 +119,7 @@ static int system_columns (lua_State *L) {
 
 /* quiet () -> true after --quiet. */
 static int system_quiet (lua_State *L) {
-  lua_pushboolean (L, (*(sl_session **)lua_getextraspace (L))->quiet);
+  lua_pushboolean (L, sl_lua_session (L)->quiet);
   return 1;
 }
 
@@ -253,7 +253,7 @@ void sl_lua_open_system (lua_State *L) {
     { "folder", system_folder },
     { NULL, NULL },
   };
-  const sl_session *s = *(sl_session **)lua_getextraspace (L);
+  const sl_session *s = sl_lua_session (L);
   luaL_setfuncs (L, functions, 0);
   lua_pushliteral (L, SINKLAB_VERSION);
   lua_setfield (L, -2, "version");

@@ -112,28 +112,67 @@ void sl_session_path (sl_session *s, const char *folder) {
 
 /* Open and close. */
 
-/* Arguments: session. Runs protected, since all of it may run out of memory. */
-static int open_state (lua_State *L) {
+static const char session_key; /* of the registry */
+
+sl_session *sl_lua_session (lua_State *L) {
+  sl_session **place = lua_getextraspace (L);
+  if (!*place && lua_checkstack (L, 1)) {
+    lua_rawgetp (L, LUA_REGISTRYINDEX, &session_key);
+    *place = lua_touserdata (L, -1);
+    lua_pop (L, 1);
+  }
+  return *place;
+}
+
+/* Argument: session. */
+static int open_library (lua_State *L) {
   sl_session *s = lua_touserdata (L, 1);
-  luaL_openlibs (L);
+  lua_pushvalue (L, 1);
+  lua_rawsetp (L, LUA_REGISTRYINDEX, &session_key);
   luaL_requiref (L, "sinklab.core", sl_lua_open_core, 0);
   add_searcher (L, s->scripts);
-  sl_session_path (s, ".");
   return 0;
 }
 
-int sl_session_open (sl_session *s, int threads, sl_error *e) {
+/* Argument: session. Runs protected, since all of it may run out of memory. */
+static int open_state (lua_State *L) {
+  luaL_openlibs (L);
+  open_library (L);
+  sl_session_path (lua_touserdata (L, 1), ".");
+  return 0;
+}
+
+static int open_in (sl_session *s, lua_State *L, lua_CFunction opener,
+                    sl_error *e) {
+  int status;
+  s->L = L;
+  *(sl_session **)lua_getextraspace (L) = s;
+  lua_pushcfunction (L, opener);
+  lua_pushlightuserdata (L, s);
+  status = lua_pcall (L, 1, 0, 0) == LUA_OK
+               ? 0
+               : sl_fail (e, "%s", lua_tostring (L, -1));
+  if (status != 0) lua_pop (L, 1);
+  return status;
+}
+
+static int open_context (sl_session *s, int threads, sl_error *e) {
   memset (s, 0, sizeof *s);
   if (sl_data_folder (s->scripts, sizeof s->scripts, e) != 0) return -1;
-  if (sl_context_init (&s->context, threads, e) != 0) return -1;
-  s->L = luaL_newstate ();
-  if (!s->L) return sl_fail (e, "not enough memory to start Lua");
-  *(sl_session **)lua_getextraspace (s->L) = s;
-  lua_pushcfunction (s->L, open_state);
-  lua_pushlightuserdata (s->L, s);
-  if (lua_pcall (s->L, 1, 0, 0) != LUA_OK)
-    return sl_fail (e, "%s", lua_tostring (s->L, -1));
-  return 0;
+  return sl_context_init (&s->context, threads, e);
+}
+
+int sl_session_open (sl_session *s, int threads, sl_error *e) {
+  lua_State *L;
+  if (open_context (s, threads, e) != 0) return -1;
+  L = luaL_newstate ();
+  if (!L) return sl_fail (e, "not enough memory to start Lua");
+  return open_in (s, L, open_state, e);
+}
+
+int sl_session_join (sl_session *s, lua_State *L, int threads, sl_error *e) {
+  if (open_context (s, threads, e) != 0) return -1;
+  return open_in (s, L, open_library, e);
 }
 
 void sl_session_close (sl_session *s) {
@@ -178,7 +217,7 @@ static void blame_script (lua_State *L) {
 }
 
 static int message (lua_State *L) {
-  const sl_session *s = *(sl_session **)lua_getextraspace (L);
+  const sl_session *s = sl_lua_session (L);
   lua_settop (L, 1);
   if (luaL_testudata (L, 1, SL_LUA_QUIT)) return 1;
   if (lua_type (L, 1) == LUA_TNUMBER)

@@ -7,7 +7,8 @@
 enum { SL_PATH = 1024 };
 
 /* Everything that one process running Lua has; the state's extra space points
-** here. */
+** here, and so does its registry: a coroutine made before sinklab was loaded
+** into its program has an empty extra space. */
 typedef struct sl_session {
   lua_State *L;
   sl_context context;
@@ -55,6 +56,14 @@ void sl_session_watch (sl_session *s);
 void sl_session_grace (lua_State *L);
 /* Forget an interrupt that has been reported. */
 void sl_session_calm (sl_session *s);
+
+/* Put sinklab into a Lua state that another program made, which stays its
+** owner: "sinklab.core" and the library can be required afterwards, and the
+** state's package.path and signals are as before. -1 and a sentence. */
+int sl_session_join (sl_session *s, lua_State *L, int threads, sl_error *e);
+
+/* The session of a Lua state that has one. */
+sl_session *sl_lua_session (lua_State *L);
 
 /* Opens "sinklab.core": the C half of the library, as one table. */
 int sl_lua_open_core (lua_State *L);

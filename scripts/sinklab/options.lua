@@ -271,6 +271,7 @@ end
 
 --- Raise if the command line gave options that no lab.options has read.
 function options.unread()
+  if core.host.foreign then return end -- they may be for others
   local first = core.host.arguments[1]
   if first and not core.host.options then
     refuse("%s: this script has no options of its own", first:match "^[^=]+")

@@ -330,14 +330,24 @@ local function all_hold(self)
   return true
 end
 
-local open
+local open, finish
+local held = true -- every claim of the runs that are closed
+
+--- Close the record: the run is complete. `sinklab run` does this by itself at the end of
+-- a script; a script that is run by a stock Lua calls it, or its record says that the
+-- program ended without.
+-- @return whether every claim holds
+function methods:finish()
+  if open ~= self then fail "run:finish: the run is closed already" end
+  return finish "complete"
+end
 
 --- The host calls this when the script has ended: "complete", "failed" with the error,
 -- or "interrupted". Returns whether every claim holds.
-function module.finish(status, message)
+function finish(status, message)
   if status == "complete" then options.unread() end
   local self = open
-  if not self then return true end
+  if not self then return held end
   open = nil
   self.record.status = status
   if status == "failed" then self.record.error = message end
@@ -347,8 +357,11 @@ function module.finish(status, message)
     io.stderr:write(("%s after %.1f s: %s\n"):format(status, self.record.wall_s,
       self.folder))
   end
-  return all_hold(self)
+  held = all_hold(self) and held
+  return held
 end
+
+module.finish = finish
 
 -- os.exit leaves the process without a word to the host: the record is closed first.
 local exit = os.exit
@@ -429,6 +442,12 @@ function module.run()
       __tostring = function(self) return "run in " .. self.folder end,
     })
   open = self
+  if host.foreign then
+    -- Collected when the program ends: it will not come back to close the record.
+    self.guard = setmetatable({}, { __gc = function()
+      if open == self then finish("failed", "the program ended before run:finish()") end
+    end })
+  end
   os.exit = exit_with_record
   save(self)
   note(self)
