@@ -62,16 +62,44 @@ static void sync_folder (const char *path) {
   close (file);
 }
 
-int sl_file_write (const char *path, const void *data, size_t n, sl_error *e) {
-  char name[PATH_MAX];
+/* The descriptor of a new file beside 'path', which is a file or nothing. */
+static int begin_beside (const char *path, char *name, size_t size,
+                         sl_error *e) {
   struct stat info;
-  int file, bad;
+  int file;
   if (stat (path, &info) == 0 && !S_ISREG (info.st_mode))
     return sl_fail (e, "%s: cannot write: it is %s", path,
                     S_ISDIR (info.st_mode) ? "a folder" : "not a file");
-  file = open_beside (path, name, sizeof name);
+  file = open_beside (path, name, size);
   if (file < 0)
     return sl_fail (e, "%s: cannot write: %s", path, strerror (errno));
+  return file;
+}
+
+int sl_file_beside (const char *path, char *name, size_t size, sl_error *e) {
+  int file = begin_beside (path, name, size, e);
+  if (file < 0) return -1;
+  close (file);
+  return 0;
+}
+
+int sl_file_replace (const char *name, const char *path, sl_error *e) {
+  int file = open (name, O_RDONLY | O_CLOEXEC);
+  int bad = file < 0 || fsync (file);
+  if (file >= 0 && close (file)) bad = 1;
+  if (bad || rename (name, path)) {
+    sl_fail (e, "%s: cannot write: %s", path, strerror (errno));
+    unlink (name);
+    return -1;
+  }
+  sync_folder (path);
+  return 0;
+}
+
+int sl_file_write (const char *path, const void *data, size_t n, sl_error *e) {
+  char name[PATH_MAX];
+  int file = begin_beside (path, name, sizeof name, e), bad;
+  if (file < 0) return -1;
   bad = write_all (file, data, n) || fsync (file);
   if (bad) goto failed;
   bad = close (file);

@@ -11,6 +11,13 @@
 ** beside. */
 int sl_file_write (const char *path, const void *data, size_t n, sl_error *e);
 
+/* For a library that writes files by their names: an empty file beside 'path',
+** its name in 'name'; and what has been written to it put in the place of 'path',
+** durably. When either fails nothing is left beside 'path', which is as
+** before. */
+int sl_file_beside (const char *path, char *name, size_t size, sl_error *e);
+int sl_file_replace (const char *name, const char *path, sl_error *e);
+
 /* The whole file in memory with a NUL after its last byte (free with sl_free),
 ** its size in *n. Refuses folders and files over 'limit' bytes (0: no
 ** limit). */

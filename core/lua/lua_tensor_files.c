@@ -1,6 +1,7 @@
 /* lua_tensor_files.c - tensors in .npy and safetensors files, from Lua. */
 #include "lua/lua_tensor.h"
 #include "tensor/npy.h"
+#include "tensor/npz.h"
 #include "tensor/safetensors.h"
 #include <stdlib.h>
 #include <string.h>
@@ -37,17 +38,17 @@ static int method_save_npy (lua_State *L) {
 
 /* The number of entries of the table at 'arg', whose keys must be strings and
 ** so must be its values for meta, tensors else. */
-static size_t entries (lua_State *L, int arg, int meta) {
+static size_t entries (lua_State *L, const char *what, int arg, int meta) {
   size_t n = 0;
   sl_error e;
   lua_pushnil (L);
   while (lua_next (L, arg)) {
     if (lua_type (L, -2) != LUA_TSTRING)
-      sl_fail (&e, "save_safetensors: names must be strings, got %s",
+      sl_fail (&e, "%s: names must be strings, got %s", what,
                luaL_typename (L, -2));
     else if (meta ? lua_type (L, -1) != LUA_TSTRING
                   : luaL_testudata (L, -1, SL_LUA_TENSOR) == NULL)
-      sl_fail (&e, "save_safetensors: '%.100s' must be a %s, got %s",
+      sl_fail (&e, "%s: '%.100s' must be a %s, got %s", what,
                lua_tostring (L, -2), meta ? "string" : "tensor",
                luaL_typename (L, -1));
     else {
@@ -69,18 +70,20 @@ static int by_key (const void *a, const void *b) {
   return strcmp (((const sl_meta *)a)->key, ((const sl_meta *)b)->key);
 }
 
-/* save_safetensors (path, { name = tensor }, [{ key = string }]) -> true, or
-** nil and a sentence. Names come sorted, so equal tables give equal files. */
-static int files_save_safetensors (lua_State *L) {
+/* Arguments: path, { name = tensor } and, where the format has a place for it,
+** { key = string }. Names come sorted, so equal tables give equal files. */
+static int save_tensors (lua_State *L, const char *what, int with_meta,
+                         int (*write) (const char *path, const sl_tensors *s,
+                                       sl_error *e)) {
   const char *path = luaL_checkstring (L, 1);
   sl_tensors s = { 0 };
   sl_error e;
   size_t n, n_meta = 0;
   luaL_checktype (L, 2, LUA_TTABLE);
-  if (!lua_isnoneornil (L, 3)) luaL_checktype (L, 3, LUA_TTABLE);
-  lua_settop (L, 3);
-  n = entries (L, 2, 0);
-  if (lua_istable (L, 3)) n_meta = entries (L, 3, 1);
+  if (with_meta && !lua_isnoneornil (L, 3)) luaL_checktype (L, 3, LUA_TTABLE);
+  lua_settop (L, with_meta ? 3 : 2);
+  n = entries (L, what, 2, 0);
+  if (lua_istable (L, 3)) n_meta = entries (L, what, 3, 1);
   /* the strings and tensors are kept alive by the tables */
   s.item = lua_newuserdatauv (L, (n + 1) * sizeof *s.item, 0);
   s.meta = lua_newuserdatauv (L, (n_meta + 1) * sizeof *s.meta, 0);
@@ -100,7 +103,18 @@ static int files_save_safetensors (lua_State *L) {
   }
   qsort (s.item, s.n, sizeof *s.item, by_name);
   qsort (s.meta, s.n_meta, sizeof *s.meta, by_key);
-  return saved (L, sl_safetensors_write (path, &s, &e), &e);
+  return saved (L, write (path, &s, &e), &e);
+}
+
+/* save_safetensors (path, { name = tensor }, [{ key = string }]) -> true, or
+** nil and a sentence. */
+static int files_save_safetensors (lua_State *L) {
+  return save_tensors (L, "save_safetensors", 1, sl_safetensors_write);
+}
+
+/* save_npz (path, { name = tensor }) -> true, or nil and a sentence. */
+static int files_save_npz (lua_State *L) {
+  return save_tensors (L, "save_npz", 0, sl_npz_write);
 }
 
 static int tensors_release (lua_State *L) {
@@ -108,9 +122,9 @@ static int tensors_release (lua_State *L) {
   return 0;
 }
 
-/* load_safetensors (path) -> { name = tensor }, { key = string }, or nil and a
-** sentence */
-static int files_load_safetensors (lua_State *L) {
+static int load_tensors (lua_State *L,
+                         int (*read) (const char *path, sl_tensors *s,
+                                      sl_error *e)) {
   const char *path = luaL_checkstring (L, 1);
   sl_tensors *s = lua_newuserdatauv (L, sizeof *s, 0);
   sl_error e;
@@ -120,7 +134,7 @@ static int files_load_safetensors (lua_State *L) {
     lua_setfield (L, -2, "__gc");
   }
   lua_setmetatable (L, -2);
-  if (sl_safetensors_read (path, s, &e) < 0) return sl_lua_nil (L, &e);
+  if (read (path, s, &e) < 0) return sl_lua_nil (L, &e);
   lua_newtable (L);
   for (size_t i = 0; i < s->n; i++) {
     sl_tensor *t = s->item[i].tensor;
@@ -137,10 +151,25 @@ static int files_load_safetensors (lua_State *L) {
   return 2;
 }
 
+/* load_safetensors (path) -> { name = tensor }, { key = string }, or nil and a
+** sentence */
+static int files_load_safetensors (lua_State *L) {
+  return load_tensors (L, sl_safetensors_read);
+}
+
+/* load_npz (path) -> { name = tensor }, or nil and a sentence */
+static int files_load_npz (lua_State *L) {
+  int n = load_tensors (L, sl_npz_read);
+  lua_settop (L, -1 - (n == 2 && lua_istable (L, -1)));
+  return lua_istable (L, -1) ? 1 : n;
+}
+
 void sl_lua_open_tensor_files (lua_State *L) {
   static const luaL_Reg functions[] = {
     { "load_npy", files_load_npy },
     { "save_npy", files_save_npy },
+    { "load_npz", files_load_npz },
+    { "save_npz", files_save_npz },
     { "load_safetensors", files_load_safetensors },
     { "save_safetensors", files_save_safetensors },
     { NULL, NULL },

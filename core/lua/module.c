@@ -16,6 +16,9 @@
 ** first of sinklab's objects it is the last to be collected. */
 #define HOLDER "sinklab.session"
 
+/* In the module's data: tells from which file it was loaded. */
+static const char here;
+
 static int close_session (lua_State *L) {
   sl_session *s = lua_touserdata (L, 1);
   if (s) sl_context_free (&s->context);
@@ -29,8 +32,7 @@ static int find_place (sl_error *e) {
                                             "%s/../sinklab" };
   Dl_info info;
   char folder[PATH_MAX], path[PATH_MAX + 64], file[PATH_MAX];
-  if (!dladdr ((const void *)&close_session, &info) ||
-      !realpath (info.dli_fname, folder))
+  if (!dladdr (&here, &info) || !realpath (info.dli_fname, folder))
     return sl_fail (e, "cannot tell where the module sinklab was loaded from");
   *strrchr (folder, '/') = '\0';
   for (size_t i = 0; i < sizeof candidates / sizeof *candidates; i++) {

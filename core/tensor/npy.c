@@ -199,7 +199,7 @@ static sl_tensor *convert (const header *h, const char *data, sl_error *e) {
   return t;
 }
 
-static sl_tensor *decode (const char *file, size_t n, sl_error *e) {
+sl_tensor *sl_npy_decode (const char *file, size_t n, sl_error *e) {
   const unsigned char *byte = (const unsigned char *)file;
   size_t start, length, count, bytes;
   header h = { 0 };
@@ -250,20 +250,19 @@ sl_tensor *sl_npy_read (const char *path, sl_error *e) {
   sl_error why = { "" };
   sl_tensor *t;
   if (file == NULL) return NULL;
-  t = decode (file, n, &why);
+  t = sl_npy_decode (file, n, &why);
   sl_free (file);
   if (t == NULL) sl_fail (e, "%s: %s", path, why.text);
   return t;
 }
 
-int sl_npy_write (const char *path, const sl_tensor *t, sl_error *e) {
+char *sl_npy_encode (const sl_tensor *t, size_t *n, sl_error *e) {
   char dict[SL_SHAPE_TEXT + 128], dims[SL_SHAPE_TEXT];
   sl_dtype dtype = t->storage->dtype;
   sl_view v = sl_tensor_view (t);
   size_t bytes = sl_view_count (&v) * sl_dtype_size (dtype), length, start;
   sl_tensor *packed;
   char *file;
-  int status;
   sl_shape_text (t->ndim, t->dim, dims, sizeof dims);
   if (t->ndim == 1) snprintf (dims, sizeof dims, "(%td,)", t->dim[0]);
   snprintf (dict, sizeof dict,
@@ -276,9 +275,10 @@ int sl_npy_write (const char *path, const sl_tensor *t, sl_error *e) {
   file = packed != NULL ? sl_alloc (start + bytes, 1) : NULL;
   if (file == NULL) {
     sl_tensor_release (packed);
-    return sl_fail (e, "%s: out of memory for %zu bytes", path, start + bytes);
+    sl_fail (e, "out of memory for %zu bytes", start + bytes);
+    return NULL;
   }
-  status = sl_tensor_copy (packed, t, e);
+  sl_tensor_copy (packed, t, e); /* of the same shape: it cannot fail */
   memcpy (file, magic, sizeof magic);
   file[6] = 1;
   file[8] = (char)(length & 255);
@@ -287,8 +287,17 @@ int sl_npy_write (const char *path, const sl_tensor *t, sl_error *e) {
   memcpy (file + 10, dict, strlen (dict));
   file[start - 1] = '\n';
   memcpy (file + start, packed->storage->data, bytes);
-  if (status == 0) status = sl_file_write (path, file, start + bytes, e);
-  sl_free (file);
   sl_tensor_release (packed);
+  *n = start + bytes;
+  return file;
+}
+
+int sl_npy_write (const char *path, const sl_tensor *t, sl_error *e) {
+  size_t n;
+  char *file = sl_npy_encode (t, &n, e);
+  int status;
+  if (file == NULL) return sl_fail_within (e, "%s", path);
+  status = sl_file_write (path, file, n, e);
+  sl_free (file);
   return status;
 }

@@ -10,6 +10,13 @@
 ** sentence that names the file. */
 sl_tensor *sl_npy_read (const char *path, sl_error *e);
 
+/* The same from n bytes in memory; the sentence names no file. */
+sl_tensor *sl_npy_decode (const char *bytes, size_t n, sl_error *e);
+
 /* Write t as f4 or f8, in C order, format 1; the file is whole or not there. */
 int sl_npy_write (const char *path, const sl_tensor *t, sl_error *e);
+
+/* The bytes of that file: free with sl_free. NULL and a sentence if there is no
+** memory. */
+char *sl_npy_encode (const sl_tensor *t, size_t *n, sl_error *e);
 #endif

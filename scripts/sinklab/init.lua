@@ -19,6 +19,7 @@ local parts = {
   text = { "sinklab.text" },
   json = { "sinklab.json" },
   runs = { "sinklab.runs" },
+  csv = { "sinklab.csv" },
 }
 
 -- What the library keeps to itself; the rest of the core (tensors, operations,

@@ -2,6 +2,7 @@
 --
 -- The keys of run.json are an interface: docs/run.md says what they mean.
 local core = require "sinklab.core"
+local csv = require "sinklab.csv"
 local json = require "sinklab.json"
 local options = require "sinklab.options"
 local records = require "sinklab.records"
@@ -119,19 +120,8 @@ local function sinks_record(sinks)
   return json.object(out, sinks_keys)
 end
 
-local function cell(value)
-  if type(value) == "number" then
-    if value ~= value then return "nan" end
-    if value == math.huge or value == -math.huge then
-      return value > 0 and "inf" or "-inf"
-    end
-    return json.number(value)
-  end
-  return value == nil and "" or tostring(value)
-end
-
 --- A training log as CSV: the known columns first, probes after them by name.
-local function csv(log)
+local function training_csv(log)
   local columns, seen, probes = {}, {}, {}
   for _, key in ipairs(csv_keys) do seen[key] = true end
   for _, entry in ipairs(log) do
@@ -145,13 +135,12 @@ local function csv(log)
   table.sort(probes)
   table.move(csv_keys, 1, #csv_keys, 1, columns)
   table.move(probes, 1, #probes, #columns + 1, columns)
-  local lines = { table.concat(columns, ",") }
+  local rows = {}
   for i, entry in ipairs(log) do
-    local row = {}
-    for j, key in ipairs(columns) do row[j] = cell(entry[key]) end
-    lines[i + 1] = table.concat(row, ",")
+    rows[i] = {}
+    for j, key in ipairs(columns) do rows[i][j] = entry[key] end
   end
-  return table.concat(lines, "\n") .. "\n"
+  return csv.text(columns, rows)
 end
 
 --- Write a training log as train-<label>.csv.
@@ -166,7 +155,7 @@ function methods:csv(label, log)
   if type(log) ~= "table" then
     fail("run:csv: expected the log of a training, got a %s", type(log))
   end
-  must(core.file_write(file(self, "train-" .. label .. ".csv"), csv(log)))
+  must(core.file_write(file(self, "train-" .. label .. ".csv"), training_csv(log)))
   save(self)
 end
 

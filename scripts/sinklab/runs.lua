@@ -1,6 +1,7 @@
 --- runs.lua - lab.runs: many runs found, compared, exported and pruned.
 local core = require "sinklab.core"
 local check = require "sinklab.check"
+local csv = require "sinklab.csv"
 local filter = require "sinklab.run_filter"
 local records = require "sinklab.records"
 local text = require "sinklab.text"
@@ -182,13 +183,6 @@ function methods:best(metric, given)
   return rows
 end
 
-local function csv_cell(value)
-  if value == nil then return "" end
-  if type(value) == "number" then return require "sinklab.json".number(value) end
-  if value:find '[",\r\n]' then value = '"' .. value:gsub('"', '""') .. '"' end
-  return value
-end
-
 --- Every run as a line of CSV: the columns of :list, then each option as option.NAME and
 -- each result as result.PATH; what a run does not have is an empty cell.
 -- @param where  as for :list
@@ -216,16 +210,15 @@ function methods:csv(given)
   table.sort(names)
   local head = { "folder", table.unpack(records.columns) }
   table.move(names, 1, #names, #head + 1, head)
-  local lines = { table.concat(head, ",") }
-  for _, run in ipairs(list) do
-    local cells = { csv_cell(run.folder) }
-    for _, c in ipairs(records.columns) do cells[#cells + 1] = csv_cell(run[c]) end
-    for _, name in ipairs(names) do
-      cells[#cells + 1] = csv_cell(of[run.folder][name])
+  local rows = {}
+  for i, run in ipairs(list) do
+    rows[i] = { run.folder }
+    for j, c in ipairs(records.columns) do rows[i][j + 1] = run[c] end
+    for j, name in ipairs(names) do
+      rows[i][#records.columns + 1 + j] = of[run.folder][name]
     end
-    lines[#lines + 1] = table.concat(cells, ",")
   end
-  return table.concat(lines, "\n") .. "\n"
+  return csv.text(head, rows)
 end
 
 --- Remove a file or a folder with all in it. A symbolic link is removed, what it points
