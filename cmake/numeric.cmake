@@ -9,6 +9,8 @@ set(SINKLAB_NUMERIC
     core/attention/rope.c
     core/attention/weigh.c
     core/check/stage.c
+    core/lm/panel.c
+    core/lm/unpack.c
     core/ops/activation.c
     core/ops/array_list.c
     core/ops/compare.c

@@ -22,6 +22,7 @@ static const struct {
   { "plugins", sl_lua_open_plugins },
   { "check", sl_lua_open_check },
   { "plot", sl_lua_open_plot },
+  { "lm files", sl_lua_open_lm_files },
 };
 
 int sl_lua_open_core (lua_State *L) {

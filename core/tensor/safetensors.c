@@ -1,12 +1,8 @@
-/* safetensors.c - named tensors and texts in one file.
-**
-** The format: 8 bytes, the header's length; the header, a JSON object
-**   { "__metadata__": { "key": "text" },
-**     "name": { "dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24] } }
-** padded with spaces; the data, where tensors lie one behind the other. */
-#include "tensor/safetensors.h"
+/* safetensors.c - named tensors and texts in one file, written and read. */
 #include "base/file.h"
+#include "base/mapping.h"
 #include "base/memory.h"
+#include "tensor/safetensors_header.h"
 #include <jansson.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -17,9 +13,7 @@
 #endif
 
 static const char *const dtypes[] = { "F32", "F64" };
-static const char metadata[] = "__metadata__";
-/* As in the format's own library: headers beyond this are attacks. */
-enum { MAX_HEADER = 100000000 };
+enum { DTYPES = sizeof dtypes / sizeof *dtypes };
 
 /* Write. */
 
@@ -31,7 +25,7 @@ static json_t *describe (const sl_tensors *s, size_t *bytes, sl_error *e) {
   for (size_t i = 0; ok && i < s->n_meta; i++)
     ok = json_object_set_new (meta, s->meta[i].key,
                               json_string (s->meta[i].value)) == 0;
-  if (s->n_meta > 0 && ok) ok = json_object_set (root, metadata, meta) == 0;
+  if (s->n_meta > 0 && ok) ok = json_object_set (root, SL_METADATA, meta) == 0;
   json_decref (meta);
   for (size_t i = 0; ok && i < s->n; i++) {
     const sl_tensor *t = s->item[i].tensor;
@@ -40,9 +34,11 @@ static json_t *describe (const sl_tensors *s, size_t *bytes, sl_error *e) {
     size_t end =
         *bytes + sl_view_count (&v) * sl_dtype_size (t->storage->dtype);
     json_t *shape = json_array ();
-    if (strcmp (name, metadata) == 0 || json_object_get (root, name) != NULL) {
+    if (strcmp (name, SL_METADATA) == 0 ||
+        json_object_get (root, name) != NULL) {
       sl_fail (e, "the name '%s' %s", name,
-               strcmp (name, metadata) == 0 ? "is reserved" : "is given twice");
+               strcmp (name, SL_METADATA) == 0 ? "is reserved"
+                                               : "is given twice");
       json_decref (shape);
       json_decref (root);
       return NULL;
@@ -130,185 +126,56 @@ void sl_tensors_free (sl_tensors *s) {
   *s = (sl_tensors){ 0 };
 }
 
-static char *copy_text (const char *text) {
-  size_t n = strlen (text) + 1;
-  char *copy = sl_alloc (n, 1);
-  if (copy != NULL) memcpy (copy, text, n);
-  return copy;
-}
-
-/* A JSON integer 0..PTRDIFF_MAX. */
-static int whole (const json_t *j, size_t *out) {
-  json_int_t i = json_integer_value (j);
-  *out = (size_t)i;
-  return json_is_integer (j) && i >= 0 && i <= PTRDIFF_MAX;
-}
-
-/* Where a tensor lies. */
-typedef struct place {
-  size_t from, to;
-  const char *name;
-} place;
-
-static int by_place (const void *a, const void *b) {
-  const place *x = a, *y = b;
-  if (x->from != y->from) return x->from < y->from ? -1 : 1;
-  return x->to < y->to ? -1 : x->to > y->to;
-}
-
-/* One entry: its place is checked against the data's size and its shape, then
-** its numbers are copied. */
-static sl_tensor *take (const char *name, const json_t *entry, const char *data,
-                        size_t bytes, place *where, sl_error *e) {
-  const json_t *shape = json_object_get (entry, "shape");
-  const json_t *span = json_object_get (entry, "data_offsets");
-  const char *dtype = json_string_value (json_object_get (entry, "dtype"));
-  ptrdiff_t dim[SL_MAX_DIMS];
-  size_t count, size;
-  int d = -1, ndim = (int)json_array_size (shape);
-  char text[SL_SHAPE_TEXT];
+/* A copy of one tensor's numbers. */
+static sl_tensor *take (const sl_entry *entry, const char *data, sl_error *e) {
   sl_tensor *t;
-  where->name = name;
-  if (!json_is_array (shape) || !json_is_array (span) || dtype == NULL ||
-      json_array_size (span) != 2 ||
-      !whole (json_array_get (span, 0), &where->from) ||
-      !whole (json_array_get (span, 1), &where->to)) {
-    sl_fail (e, "'%s' has no proper dtype, shape and data_offsets", name);
+  int d = 0;
+  while (d < DTYPES && strcmp (entry->dtype, dtypes[d]) != 0) d++;
+  if (d == DTYPES) {
+    sl_fail (e, "'%s' is of type %s; read are F32 and F64", entry->name,
+             entry->dtype);
     return NULL;
   }
-  if (strcmp (dtype, "F32") == 0) d = SL_F32;
-  if (strcmp (dtype, "F64") == 0) d = SL_F64;
-  if (d < 0) {
-    sl_fail (e, "'%s' is of type %.16s; read are F32 and F64", name, dtype);
-    return NULL;
-  }
-  if (json_array_size (shape) > SL_MAX_DIMS) {
-    sl_fail (e, "'%s' has %zu axes; at most %d are read", name,
-             json_array_size (shape), SL_MAX_DIMS);
-    return NULL;
-  }
-  for (int i = 0; i < ndim; i++) {
-    if (!whole (json_array_get (shape, (size_t)i), &size)) {
-      sl_fail (e, "'%s' has a size that is no number of elements", name);
-      return NULL;
-    }
-    dim[i] = (ptrdiff_t)size;
-  }
-  if (sl_shape_count (ndim, dim, &count) < 0) {
-    sl_fail (e, "'%s' has shape %s, which is too large", name,
-             sl_shape_text (ndim, dim, text, sizeof text));
-    return NULL;
-  }
-  for (int i = 0; i < ndim; i++)
-    if (dim[i] == 0) count = 0;
-  size = count * sl_dtype_size ((sl_dtype)d);
-  if (where->from > where->to || where->to > bytes ||
-      where->to - where->from != size) {
-    sl_fail (e,
-             "'%s' of shape %s needs %zu bytes but lies at %zu to %zu of %zu",
-             name, sl_shape_text (ndim, dim, text, sizeof text), size,
-             where->from, where->to, bytes);
-    return NULL;
-  }
-  t = sl_tensor_new ((sl_dtype)d, ndim, dim, e);
-  if (t != NULL) memcpy (t->storage->data, data + where->from, size);
+  t = sl_tensor_new ((sl_dtype)d, entry->ndim, entry->dim, e);
+  if (t != NULL)
+    memcpy (t->storage->data, data + entry->from, entry->to - entry->from);
   return t;
 }
 
-static int take_metadata (const json_t *meta, sl_tensors *s, sl_error *e) {
-  const char *key;
-  json_t *value;
-  if (!json_is_object (meta)) return sl_fail (e, "__metadata__ is no object");
-  s->meta = sl_alloc (json_object_size (meta), sizeof *s->meta);
-  if (s->meta == NULL) return sl_fail (e, "out of memory");
-  json_object_foreach ((json_t *)(uintptr_t)meta, key, value) {
-    sl_meta *m = &s->meta[s->n_meta++];
-    if (!json_is_string (value))
-      return sl_fail (e, "__metadata__ '%s' is no text", key);
-    m->key = copy_text (key);
-    m->value = copy_text (json_string_value (value));
-    if (m->key == NULL || m->value == NULL) return sl_fail (e, "out of memory");
-  }
-  return 0;
-}
-
-/* The format allows neither overlap nor gap. */
-static int covered (place *places, size_t n, size_t bytes, sl_error *e) {
-  size_t end = 0;
-  qsort (places, n, sizeof *places, by_place);
-  for (size_t i = 0; i < n; i++) {
-    if (places[i].from != end)
-      return sl_fail (e, "'%s' begins at byte %zu of the data, expected %zu",
-                      places[i].name, places[i].from, end);
-    end = places[i].to;
-  }
-  if (end != bytes)
-    return sl_fail (e, "the tensors end at byte %zu of %zu bytes of data", end,
-                    bytes);
-  return 0;
-}
-
-static int take_all (json_t *root, const char *data, size_t bytes,
-                     sl_tensors *s, sl_error *e) {
-  place *places = sl_alloc (json_object_size (root), sizeof *places);
-  const char *name;
-  json_t *entry;
-  int status = 0;
-  s->item = sl_alloc (json_object_size (root), sizeof *s->item);
-  if (places == NULL || s->item == NULL) status = sl_fail (e, "out of memory");
-  json_object_foreach (root, name, entry) {
-    sl_named *item;
-    if (status < 0) break;
-    if (strcmp (name, metadata) == 0) {
-      status = take_metadata (entry, s, e);
-      continue;
-    }
-    item = &s->item[s->n];
-    item->tensor = take (name, entry, data, bytes, &places[s->n], e);
-    if (item->tensor == NULL) status = -1;
-    s->n++;
-    item->name = copy_text (name);
-    if (item->name == NULL && status == 0)
-      status = sl_fail (e, "out of memory");
-  }
-  if (status == 0) status = covered (places, s->n, bytes, e);
-  sl_free (places);
-  return status;
-}
-
 static int decode (const char *file, size_t n, sl_tensors *s, sl_error *e) {
-  uint64_t length;
-  json_error_t why;
-  json_t *root;
-  int status;
-  if (n < 8) return sl_fail (e, "is not a safetensors file");
-  memcpy (&length, file, 8);
-  if (length > MAX_HEADER || length > n - 8)
-    return sl_fail (e,
-                    "is not a safetensors file, or cut off: a header of "
-                    "%llu bytes in a file of %zu",
-                    (unsigned long long)length, n);
-  root = json_loadb (file + 8, (size_t)length, JSON_REJECT_DUPLICATES, &why);
-  if (root == NULL)
-    return sl_fail (e, "has a header that is no JSON: %s (byte %d)", why.text,
-                    why.position);
-  status =
-      json_is_object (root)
-          ? take_all (root, file + 8 + length, n - 8 - (size_t)length, s, e)
-          : sl_fail (e, "has a header that is no JSON object");
-  json_decref (root);
+  sl_header h;
+  int status = sl_header_read (file, n, &h, e);
+  if (status == 0) {
+    s->item = sl_alloc (h.n, sizeof *s->item);
+    if (s->item == NULL) status = sl_fail (e, "out of memory");
+  }
+  for (; status == 0 && s->n < h.n; s->n++) {
+    sl_entry *entry = &h.entry[s->n];
+    sl_named *item = &s->item[s->n];
+    item->tensor = take (entry, file + h.data, e);
+    if (item->tensor == NULL) {
+      status = -1;
+      break;
+    }
+    item->name = entry->name; /* ours from here on */
+    entry->name = NULL;
+  }
+  s->meta = h.meta;
+  s->n_meta = h.n_meta;
+  h.meta = NULL;
+  h.n_meta = 0;
+  sl_header_free (&h);
   return status;
 }
 
 int sl_safetensors_read (const char *path, sl_tensors *s, sl_error *e) {
-  size_t n;
-  char *file = sl_file_read (path, 0, &n, e);
+  sl_mapping file;
   sl_error why = { "" };
   int status;
   *s = (sl_tensors){ 0 };
-  if (file == NULL) return -1;
-  status = decode (file, n, s, &why);
-  sl_free (file);
+  if (sl_map_file (path, &file, e) < 0) return -1;
+  status = decode (file.data, file.size, s, &why);
+  sl_unmap (&file);
   if (status == 0) return 0;
   sl_tensors_free (s);
   return sl_fail (e, "%s: %s", path, why.text);

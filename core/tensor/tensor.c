@@ -26,9 +26,10 @@ int sl_dtype_parse (const char *name, sl_dtype *dtype, sl_error *e) {
   return sl_fail (e, "unknown dtype '%s': must be 'f32' or 'f64'", name);
 }
 
-/* count is one that sl_shape_count allowed, so the bytes fit. */
-static sl_storage *storage_new (sl_dtype dtype, size_t count) {
-  sl_storage *s = sl_alloc (HEADER + count * sl_dtype_size (dtype), 1);
+/* count is one that sl_shape_count allowed, so the bytes fit; 'room' says how
+** many of the numbers are in the block. */
+static sl_storage *storage_new (sl_dtype dtype, size_t count, size_t room) {
+  sl_storage *s = sl_alloc (HEADER + room * sl_dtype_size (dtype), 1);
   if (s == NULL) return NULL;
   s->refs = 1;
   s->dtype = dtype;
@@ -43,11 +44,14 @@ sl_storage *sl_storage_retain (sl_storage *s) {
 }
 
 void sl_storage_release (sl_storage *s) {
-  if (s != NULL && --s->refs == 0) sl_free (s);
+  if (s == NULL || --s->refs > 0) return;
+  if (s->release != NULL) s->release (s->owner);
+  sl_free (s);
 }
 
-sl_tensor *sl_tensor_new (sl_dtype dtype, int ndim, const ptrdiff_t *dim,
-                          sl_error *e) {
+/* A tensor with a storage that holds its numbers, or none of them. */
+static sl_tensor *tensor_new (sl_dtype dtype, int ndim, const ptrdiff_t *dim,
+                              int holds, sl_error *e) {
   char text[SL_SHAPE_TEXT];
   size_t count;
   sl_tensor *t;
@@ -65,7 +69,7 @@ sl_tensor *sl_tensor_new (sl_dtype dtype, int ndim, const ptrdiff_t *dim,
   sl_view_pack (&v);
   count = sl_view_count (&v);
   t = sl_alloc (1, sizeof *t);
-  if (t != NULL) t->storage = storage_new (dtype, count);
+  if (t != NULL) t->storage = storage_new (dtype, count, holds ? count : 0);
   if (t == NULL || t->storage == NULL) {
     sl_free (t);
     sl_fail (e, "out of memory for a tensor of shape %s (%zu bytes)",
@@ -77,6 +81,22 @@ sl_tensor *sl_tensor_new (sl_dtype dtype, int ndim, const ptrdiff_t *dim,
   t->ndim = ndim;
   memcpy (t->dim, v.dim, sizeof t->dim);
   memcpy (t->stride, v.stride, sizeof t->stride);
+  return t;
+}
+
+sl_tensor *sl_tensor_new (sl_dtype dtype, int ndim, const ptrdiff_t *dim,
+                          sl_error *e) {
+  return tensor_new (dtype, ndim, dim, 1, e);
+}
+
+sl_tensor *sl_tensor_over (sl_dtype dtype, int ndim, const ptrdiff_t *dim,
+                           void *data, void (*release) (void *owner),
+                           void *owner, sl_error *e) {
+  sl_tensor *t = tensor_new (dtype, ndim, dim, 0, e);
+  if (t == NULL) return NULL;
+  t->storage->data = data;
+  t->storage->release = release;
+  t->storage->owner = owner;
   return t;
 }
 

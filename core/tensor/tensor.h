@@ -23,7 +23,9 @@ typedef struct sl_storage {
   int refs;
   sl_dtype dtype;
   size_t count; /* elements */
-  void *data;   /* in the same block; aligned to 64 bytes */
+  void *data;   /* in the same block, aligned to 64 bytes; or the owner's */
+  void (*release) (void *owner); /* NULL: the block is all there is */
+  void *owner;
 } sl_storage;
 
 typedef struct sl_tensor {
@@ -48,6 +50,12 @@ int sl_shape_count (int ndim, const ptrdiff_t *dim, size_t *count);
 ** of 0 is allowed. */
 sl_tensor *sl_tensor_new (sl_dtype dtype, int ndim, const ptrdiff_t *dim,
                           sl_error *e);
+/* A row-major tensor whose numbers lie in memory of another: when its last view
+** goes, release (owner) is called. The memory can be written to and is aligned
+** to the size of a number. On failure nothing is released. */
+sl_tensor *sl_tensor_over (sl_dtype dtype, int ndim, const ptrdiff_t *dim,
+                           void *data, void (*release) (void *owner),
+                           void *owner, sl_error *e);
 sl_tensor *sl_tensor_scalar (sl_dtype dtype, double value, sl_error *e);
 sl_tensor *sl_tensor_retain (sl_tensor *t);
 void sl_tensor_release (sl_tensor *t); /* NULL is allowed */

@@ -20,6 +20,7 @@ local parts = {
   json = { "sinklab.json" },
   runs = { "sinklab.runs" },
   csv = { "sinklab.csv" },
+  lm = { "sinklab.lm" },
 }
 
 -- What the library keeps to itself; the rest of the core (tensors, operations,

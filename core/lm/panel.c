@@ -1,0 +1,58 @@
+/* panel.c - a few rows of a packed matrix unpacked into a product. */
+#include "lm/panel.h"
+#include "lm/unpack.h"
+#include "ops/gemm.h"
+#include <stdint.h>
+#include <string.h>
+
+extern const sl_unpack_table SL (sl_unpacks);
+
+/* A strip of so many numbers of each row is unpacked at a time: it is still in
+** the second cache when the product reads it. A multiple of every block. */
+enum { STRIP = 256 };
+
+static ptrdiff_t least (ptrdiff_t a, ptrdiff_t b) {
+  return a < b ? a : b;
+}
+
+static size_t scratch (ptrdiff_t rows, ptrdiff_t columns, ptrdiff_t in) {
+  const ptrdiff_t k = least (STRIP, in);
+  const size_t strip = ((size_t)(columns * k) + 15) / 16 * 16;
+  const size_t whole = SL (sl_gemm_scratch) (rows, columns, in);
+  const size_t part = SL (sl_gemm_scratch) (rows, columns, k);
+  return strip + (whole > part ? whole : part);
+}
+
+/* Plain numbers of this precision can be read where they lie. */
+static int is_plain (const sl_panel *p) {
+  const int kind = sizeof (real) == 4 ? SL_KIND_F32 : SL_KIND_F64;
+  return p->kind == kind && (uintptr_t)p->w % sizeof (real) == 0;
+}
+
+static void multiply (const sl_panel *p) {
+  const sl_unpack unpack = SL (sl_unpacks).of[p->kind];
+  const ptrdiff_t most = least (STRIP, p->in);
+  real *strip = p->scratch, *y = p->y;
+  real *rest = strip + ((size_t)(p->columns * most) + 15) / 16 * 16;
+  real keep = 0;
+  if (p->bias != NULL) {
+    for (ptrdiff_t i = 0; i < p->rows; i++)
+      memcpy (y + i * p->y_row, p->bias, (size_t)p->columns * sizeof (real));
+    keep = 1;
+  }
+  if (is_plain (p) || p->in == 0) {
+    SL_GEMM (p->rows, p->columns, p->in, 1, p->x, p->x_row, 1,
+             (const real *)p->w, 1, p->in, keep, y, p->y_row, rest);
+    return;
+  }
+  for (ptrdiff_t k = 0; k < p->in; k += most, keep = 1) {
+    const ptrdiff_t n = least (most, p->in - k);
+    const char *from = p->w + k / p->block * p->bytes;
+    for (ptrdiff_t j = 0; j < p->columns; j++)
+      unpack (from + (size_t)j * p->w_row, n / p->block, strip + j * n);
+    SL_GEMM (p->rows, p->columns, n, 1, (const real *)p->x + k, p->x_row, 1,
+             strip, 1, n, keep, y, p->y_row, rest);
+  }
+}
+
+const sl_panel_functions SL (sl_panels) = { scratch, multiply };

@@ -1,0 +1,257 @@
+/* unpack.c - packed numbers made plain, block by block.
+**
+** The layouts are those of GGUF (ggml's block types). A block of 32 has one
+** scale d, and a least value m or a fixed offset:
+**   Q4_0 d (q - 8)    Q4_1 d q + m    Q5_0 d (q - 16)    Q5_1 d q + m
+**   Q8_0 d q          MXFP4 2^(e - 128) times twice a 4-bit float
+** A block of 256 has 8 or 16 groups with scales s of their own, integers
+** themselves: Q4_K, Q5_K d s q - dmin m; Q6_K d s (q - 32).
+**
+** Products are rounded from left to right, as the formulas stand. */
+#include "lm/unpack.h"
+#include <sinklab/plugin.h>
+#include <stdint.h>
+#include <string.h>
+
+/* f16 is 1 + 5 + 10 bits, exponent bias 15: shifted into place the number is
+** 2^-112 times too small, which also makes its subnormals normal. */
+static inline float f16 (uint16_t half) {
+  uint32_t bits = (uint32_t)(half & 0x7fff) << 13;
+  float x;
+  memcpy (&x, &bits, sizeof x);
+  x *= 0x1p112f;
+  memcpy (&bits, &x, sizeof bits);
+  if ((half & 0x7c00) == 0x7c00) /* infinity, NaN */
+    bits = 0x7f800000u | (uint32_t)(half & 0x3ff) << 13;
+  bits |= (uint32_t)(half & 0x8000) << 16;
+  memcpy (&x, &bits, sizeof x);
+  return x;
+}
+
+static inline float f16_at (const uint8_t *p) {
+  uint16_t half;
+  memcpy (&half, p, sizeof half);
+  return f16 (half);
+}
+
+static void f32_blocks (const void *from, ptrdiff_t n, void *to) {
+  const uint8_t *p = from;
+  real *y = to;
+  for (ptrdiff_t i = 0; i < n; i++) {
+    float x;
+    memcpy (&x, p + i * 4, sizeof x);
+    y[i] = (real)x;
+  }
+}
+
+static void f64_blocks (const void *from, ptrdiff_t n, void *to) {
+  const uint8_t *p = from;
+  real *y = to;
+  for (ptrdiff_t i = 0; i < n; i++) {
+    double x;
+    memcpy (&x, p + i * 8, sizeof x);
+    y[i] = (real)x;
+  }
+}
+
+static void f16_blocks (const void *from, ptrdiff_t n, void *to) {
+  const uint8_t *p = from;
+  real *y = to;
+  for (ptrdiff_t i = 0; i < n; i++) y[i] = (real)f16_at (p + i * 2);
+}
+
+/* bf16 is the upper half of an f32. */
+static void bf16_blocks (const void *from, ptrdiff_t n, void *to) {
+  const uint8_t *p = from;
+  real *y = to;
+  for (ptrdiff_t i = 0; i < n; i++) {
+    uint16_t half;
+    uint32_t bits;
+    float x;
+    memcpy (&half, p + i * 2, sizeof half);
+    bits = (uint32_t)half << 16;
+    memcpy (&x, &bits, sizeof x);
+    y[i] = (real)x;
+  }
+}
+
+/* d, 16 bytes: number j is the lower half of byte j, j + 16 the upper. */
+static void q4_0_blocks (const void *from, ptrdiff_t n, void *to) {
+  const uint8_t *p = from;
+  real *y = to;
+  for (; n > 0; n--, p += 18, y += 32) {
+    const real d = (real)f16_at (p);
+    for (int j = 0; j < 16; j++) {
+      y[j] = (real)((p[2 + j] & 15) - 8) * d;
+      y[j + 16] = (real)((p[2 + j] >> 4) - 8) * d;
+    }
+  }
+}
+
+/* d, m, 16 bytes */
+static void q4_1_blocks (const void *from, ptrdiff_t n, void *to) {
+  const uint8_t *p = from;
+  real *y = to;
+  for (; n > 0; n--, p += 20, y += 32) {
+    const real d = (real)f16_at (p), m = (real)f16_at (p + 2);
+    for (int j = 0; j < 16; j++) {
+      y[j] = (real)(p[4 + j] & 15) * d + m;
+      y[j + 16] = (real)(p[4 + j] >> 4) * d + m;
+    }
+  }
+}
+
+/* d, 32 fifth bits, 16 bytes */
+static void q5_0_blocks (const void *from, ptrdiff_t n, void *to) {
+  const uint8_t *p = from;
+  real *y = to;
+  for (; n > 0; n--, p += 22, y += 32) {
+    const real d = (real)f16_at (p);
+    uint32_t high;
+    memcpy (&high, p + 2, sizeof high);
+    for (int j = 0; j < 16; j++) {
+      const int h0 = (int)(high >> j & 1) << 4;
+      const int h1 = (int)(high >> (j + 16) & 1) << 4;
+      y[j] = (real)(((p[6 + j] & 15) | h0) - 16) * d;
+      y[j + 16] = (real)(((p[6 + j] >> 4) | h1) - 16) * d;
+    }
+  }
+}
+
+/* d, m, 32 fifth bits, 16 bytes */
+static void q5_1_blocks (const void *from, ptrdiff_t n, void *to) {
+  const uint8_t *p = from;
+  real *y = to;
+  for (; n > 0; n--, p += 24, y += 32) {
+    const real d = (real)f16_at (p), m = (real)f16_at (p + 2);
+    uint32_t high;
+    memcpy (&high, p + 4, sizeof high);
+    for (int j = 0; j < 16; j++) {
+      const int h0 = (int)(high >> j & 1) << 4;
+      const int h1 = (int)(high >> (j + 16) & 1) << 4;
+      y[j] = (real)((p[8 + j] & 15) | h0) * d + m;
+      y[j + 16] = (real)((p[8 + j] >> 4) | h1) * d + m;
+    }
+  }
+}
+
+/* d, 32 signed bytes */
+static void q8_0_blocks (const void *from, ptrdiff_t n, void *to) {
+  const uint8_t *p = from;
+  real *y = to;
+  for (; n > 0; n--, p += 34, y += 32) {
+    const real d = (real)f16_at (p);
+    for (int j = 0; j < 32; j++) y[j] = (real)(int8_t)p[2 + j] * d;
+  }
+}
+
+/* The 6-bit scale and least value of group i of 8, out of 12 bytes: the first
+** four of each lie in the lower six bits of bytes 0..3 and 4..7, the other
+** four in the halves of bytes 8..11 and the bits left over. */
+static inline void group (const uint8_t *s, int i, int *scale, int *least) {
+  if (i < 4) {
+    *scale = s[i] & 63;
+    *least = s[i + 4] & 63;
+  } else {
+    *scale = (s[i + 4] & 15) | (s[i - 4] >> 6) << 4;
+    *least = s[i + 4] >> 4 | (s[i] >> 6) << 4;
+  }
+}
+
+/* d, dmin, 12 bytes of groups, 128 bytes: 32 bytes hold two groups of 32, the
+** first in the lower halves. */
+static void q4_k_blocks (const void *from, ptrdiff_t n, void *to) {
+  const uint8_t *p = from;
+  real *y = to;
+  for (; n > 0; n--, p += 144) {
+    const real d = (real)f16_at (p), dmin = (real)f16_at (p + 2);
+    for (int i = 0; i < 8; i++, y += 32) {
+      const uint8_t *q = p + 16 + i / 2 * 32;
+      const int shift = i % 2 * 4;
+      int scale, least;
+      group (p + 4, i, &scale, &least);
+      const real s = d * (real)scale, m = dmin * (real)least;
+      for (int j = 0; j < 32; j++) y[j] = s * (real)(q[j] >> shift & 15) - m;
+    }
+  }
+}
+
+/* As q4_k, with 32 bytes of fifth bits before the 128: bit i of byte j belongs
+** to number j of group i. */
+static void q5_k_blocks (const void *from, ptrdiff_t n, void *to) {
+  const uint8_t *p = from;
+  real *y = to;
+  for (; n > 0; n--, p += 176) {
+    const real d = (real)f16_at (p), dmin = (real)f16_at (p + 2);
+    const uint8_t *high = p + 16;
+    for (int i = 0; i < 8; i++, y += 32) {
+      const uint8_t *q = p + 48 + i / 2 * 32;
+      const int shift = i % 2 * 4;
+      int scale, least;
+      group (p + 4, i, &scale, &least);
+      const real s = d * (real)scale, m = dmin * (real)least;
+      for (int j = 0; j < 32; j++) {
+        const int x = (q[j] >> shift & 15) | (high[j] >> i & 1) << 4;
+        y[j] = s * (real)x - m;
+      }
+    }
+  }
+}
+
+/* 128 bytes of lower halves, 64 of upper quarters, 16 signed scales, d. Each
+** half of the block (128 numbers) is four rows of 32: rows 0 and 1 take the
+** lower halves of 64 bytes, rows 2 and 3 the upper; row r has bits 2r of the
+** quarters; a scale is for 16 numbers. */
+static void q6_k_blocks (const void *from, ptrdiff_t n, void *to) {
+  const uint8_t *p = from;
+  real *y = to;
+  for (; n > 0; n--, p += 210) {
+    const real d = (real)f16_at (p + 208);
+    for (int i = 0; i < 8; i++, y += 32) {
+      const int half = i / 4, row = i % 4;
+      const uint8_t *low = p + half * 64 + row % 2 * 32;
+      const uint8_t *high = p + 128 + half * 32;
+      const int8_t *scale = (const int8_t *)p + 192 + i * 2;
+      for (int j = 0; j < 32; j++) {
+        const int x = (low[j] >> row / 2 * 4 & 15) | (high[j] >> row * 2 & 3)
+                                                         << 4;
+        y[j] = d * (real)scale[j / 16] * (real)(x - 32);
+      }
+    }
+  }
+}
+
+/* An exponent, 16 bytes of 4-bit floats (sign, two bits of exponent, one of
+** fraction); the table has them doubled, as whole numbers. */
+static void mxfp4_blocks (const void *from, ptrdiff_t n, void *to) {
+  static const int8_t doubled[16] = { 0, 1,  2,  3,  4,  6,  8,  12,
+                                      0, -1, -2, -3, -4, -6, -8, -12 };
+  const uint8_t *p = from;
+  real *y = to;
+  for (; n > 0; n--, p += 17, y += 32) {
+    /* 2^(e - 128); at e 0 and 1 a subnormal */
+    uint32_t bits = p[0] < 2 ? 0x200000u << p[0] : (uint32_t)(p[0] - 1) << 23;
+    float d;
+    memcpy (&d, &bits, sizeof d);
+    for (int j = 0; j < 16; j++) {
+      y[j] = (real)doubled[p[1 + j] & 15] * (real)d;
+      y[j + 16] = (real)doubled[p[1 + j] >> 4] * (real)d;
+    }
+  }
+}
+
+const sl_unpack_table SL (sl_unpacks) = { {
+    [SL_KIND_F32] = f32_blocks,
+    [SL_KIND_F64] = f64_blocks,
+    [SL_KIND_F16] = f16_blocks,
+    [SL_KIND_BF16] = bf16_blocks,
+    [SL_KIND_Q4_0] = q4_0_blocks,
+    [SL_KIND_Q4_1] = q4_1_blocks,
+    [SL_KIND_Q5_0] = q5_0_blocks,
+    [SL_KIND_Q5_1] = q5_1_blocks,
+    [SL_KIND_Q8_0] = q8_0_blocks,
+    [SL_KIND_Q4_K] = q4_k_blocks,
+    [SL_KIND_Q5_K] = q5_k_blocks,
+    [SL_KIND_Q6_K] = q6_k_blocks,
+    [SL_KIND_MXFP4] = mxfp4_blocks,
+} };

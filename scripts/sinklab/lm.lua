@@ -1,0 +1,42 @@
+--- lm.lua - lab.lm: language models from files; parts are loaded when used.
+local core = require "sinklab.core"
+
+-- name -> the module that has it, under the same name.
+local parts = {
+  file = "sinklab.lm.file",
+  linear = "sinklab.lm.file",
+  embedding = "sinklab.lm.file",
+}
+
+local Lm = { __name = "sinklab.lm" }
+
+local function names()
+  local list = {}
+  for name in pairs(parts) do list[#list + 1] = name end
+  table.sort(list)
+  return list
+end
+
+function Lm.__index(lm, name)
+  local part = parts[name]
+  if not part then
+    local near = core.nearest(tostring(name), names())
+    core.raise(("lab.lm.%s: no such name%s"):format(tostring(name),
+      near and (" (did you mean lab.lm.%s?)"):format(near) or ""))
+  end
+  local value = require(part)[name]
+  rawset(lm, name, value)
+  return value
+end
+
+function Lm.__pairs(lm)
+  local list, i = names(), 0
+  return function()
+    i = i + 1
+    if list[i] then return list[i], lm[list[i]] end
+  end
+end
+
+function Lm.__tostring() return "lab.lm: " .. table.concat(names(), " ") end
+
+return setmetatable({}, Lm)
