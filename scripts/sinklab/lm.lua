@@ -6,6 +6,8 @@ local parts = {
   file = "sinklab.lm.file",
   linear = "sinklab.lm.file",
   embedding = "sinklab.lm.file",
+  open = "sinklab.lm.open",
+  random = "sinklab.lm.random",
 }
 
 local Lm = { __name = "sinklab.lm" }
