@@ -32,7 +32,7 @@ START_TEST (bad_heat_maps) {
     { { .rows = 2, .cols = 2, .data = one, .palette = "bluse" },
       "did you mean 'blues'" },
     { { .rows = 2, .cols = 2, .data = one, .palette = "zzzzzzzz" },
-      "use blues, viridis or rdbu" },
+      "use blues, viridis, cividis, magma, greys or rdbu" },
     { { .rows = 2, .cols = 2, .data = one, .min = 2, .max = 1 }, "is empty" },
     { { .rows = 2, .cols = 2, .data = one, .min = NAN, .max = INFINITY },
       "not finite" },
@@ -55,7 +55,7 @@ START_TEST (bad_heat_maps) {
       sl_figure_heat (f, &(sl_heat){ .rows = 2, .cols = 2, .data = one }, &e),
       &e, "all 1 x 1 panels");
   sl_figure_free (f);
-  f = new_figure ((sl_figure_spec){ .columns = 3, .shared_bar = 1 });
+  f = new_figure ((sl_figure_spec){ .columns = 3, .shared = 1 });
   add_heat (f, (sl_heat){ .rows = 2, .cols = 2, .data = one });
   check_fails (
       sl_figure_heat (
@@ -63,8 +63,13 @@ START_TEST (bad_heat_maps) {
           &(sl_heat){ .rows = 2, .cols = 2, .data = one, .palette = "viridis" },
           &e),
       &e, "panel 2 shows 'attention weight' in viridis");
-  check_fails (sl_figure_lines (f, &(sl_lines){ .n = 0 }, &e), &e,
-               "takes heat maps only");
+  check_fails (sl_figure_lines (f,
+                                &(sl_lines){
+                                    .n = 1,
+                                    .series = &(sl_series){ .n = 4, .y = one },
+                                },
+                                &e),
+               &e, "panel 2 is a line plot, but panel 1 is a heat map");
   sl_figure_free (f);
   free (longest);
 }
@@ -94,6 +99,8 @@ START_TEST (bad_lines_and_figures) {
     { { .rows = 0x7fffffff, .columns = 0x7fffffff }, "panels" },
     { { .dpi = 601 }, "dpi is 601" },
     { { .title = "\xff" }, "title is not UTF-8" },
+    { { .size = 0.1 }, "size is 0.1: 0.3 to 20 inches" },
+    { { .size = NAN }, "size is nan" },
     { { .caption = "\xed\xa0\x80" }, "caption is not UTF-8" },
   };
   sl_figure *f = new_figure ((sl_figure_spec){ 0 });
@@ -117,13 +124,24 @@ START_TEST (odd_numbers) {
   for (size_t i = 0; i < LENGTH (sets); i++)
     for (int log = 0; log < 2; log++) {
       sl_figure *f = new_figure (
-          (sl_figure_spec){ .columns = 2, .title = "\033[31m\tcontrol" });
+          (sl_figure_spec){ .columns = 4, .title = "\033[31m\tcontrol" });
       sl_series s = { .n = 4, .y = sets[i], .markers = 1 };
+      sl_series points = {
+        .n = 4, .y = sets[i], .points = 1, .low = sets[i], .high = sets[i]
+      };
+      static const char *const name[] = { "", "\n", "\033[31m", "é" };
+      sl_bar_series high = { "s", sets[i], sets[i], sets[i] };
       char *text;
       size_t n;
       add_heat (f,
                 (sl_heat){ .rows = 2, .cols = 2, .data = sets[i], .log = log });
       add_lines (f, (sl_lines){ .n = 1, .series = &s, .ylog = log });
+      add_lines (f, (sl_lines){ .n = 1, .series = &points, .ylog = log });
+      add_bars (f, (sl_bars){ .groups = 4,
+                              .name = name,
+                              .n = 1,
+                              .series = &high,
+                              .ylog = log });
       sl_free (bytes_of (f, "png", &n));
       sl_free (bytes_of (f, "svg", &n));
       check_layout (f, "odd numbers");
@@ -144,9 +162,15 @@ START_TEST (memory_runs_out) {
   long limit = 0;
   int done = 0;
   for (; !done; limit++) {
-    sl_figure_spec spec = { .title = "t", .caption = "c", .columns = 2 };
-    sl_heat heat = { .rows = 2, .cols = 2, .data = a };
-    sl_lines lines = { .n = 1, .series = &s };
+    sl_figure_spec spec = { .title = "t", .caption = "c", .columns = 3 };
+    static const char *const name[] = { "a", "line\nbreak" };
+    sl_marks two = { 2, NULL, name };
+    sl_heat heat = {
+      .rows = 2, .cols = 2, .data = a, .keys = two, .queries = two
+    };
+    sl_lines lines = { .n = 1, .series = &s, .xticks = two };
+    sl_bar_series high = { "s", a, a, a };
+    sl_bars bars = { .groups = 2, .name = name, .n = 1, .series = &high };
     char *b = NULL, *text = NULL;
     size_t n;
     sl_error e = { "" };
@@ -154,7 +178,7 @@ START_TEST (memory_runs_out) {
     sl_alloc_fail_after (limit);
     f = sl_figure_new (&spec, &e);
     if (f && !sl_figure_heat (f, &heat, &e) &&
-        !sl_figure_lines (f, &lines, &e) &&
+        !sl_figure_lines (f, &lines, &e) && !sl_figure_bars (f, &bars, &e) &&
         (b = sl_figure_bytes (f, "svg", &n, &e)) &&
         (text = sl_figure_text (f, (sl_text_style){ 0, 0, 80 }, &e)))
       done = 1;

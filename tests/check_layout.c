@@ -87,7 +87,7 @@ START_TEST (grids_neither_clipped_nor_overlapping) {
                           .columns = grids[i].columns,
                           .title = "Heads",
                           .caption = "mean attention weight, 1000 samples",
-                          .shared_bar = grids[i].shared,
+                          .shared = grids[i].shared,
                           .dpi = 100 });
     for (int p = 0; p < grids[i].panels; p++)
       add_heat (f, (sl_heat){ .title = grids[i].title,
@@ -147,7 +147,7 @@ END_TEST
 /* A shared bar covers all panels with one range. */
 START_TEST (shared_range) {
   double a[] = { 0, 0.5, 0.25, 2 }, b[] = { -3, 0, 0, 1 };
-  sl_figure *f = new_figure ((sl_figure_spec){ .columns = 2, .shared_bar = 1 });
+  sl_figure *f = new_figure ((sl_figure_spec){ .columns = 2, .shared = 1 });
   sl_layout *l;
   sl_error e;
   add_heat (f, (sl_heat){ .rows = 2, .cols = 2, .data = a });

@@ -86,21 +86,24 @@ END_TEST
 
 START_TEST (ticks_of_positions) {
   static const struct {
-    size_t n;
+    size_t first, n;
     int most;
     const char *want;
   } cases[] = {
-    { 1, 8, "1" },
-    { 8, 8, "1 2 3 4 5 6 7 8" },
-    { 16, 8, "1 3 5 7 9 11 13 15" },
-    { 16, 4, "1 5 10 15" },
-    { 64, 4, "1 20 40 60" },
-    { 4096, 9, "1 500 1000 1500 2000 2500 3000 3500 4000" },
-    { 1000000, 2, "1 500000 1000000" },
+    { 1, 1, 8, "1" },
+    { 1, 8, 8, "1 2 3 4 5 6 7 8" },
+    { 1, 16, 8, "1 3 5 7 9 11 13 15" },
+    { 1, 16, 4, "1 5 10 15" },
+    { 1, 64, 4, "1 20 40 60" },
+    { 1, 4096, 9, "1 500 1000 1500 2000 2500 3000 3500 4000" },
+    { 1, 1000000, 2, "1 500000 1000000" },
+    { 2, 16, 16, "2 3 4 5 6 7 8 9 10 11 12 13 14 15 16" },
+    { 2, 16, 4, "2 5 10 15" },
+    { 7, 7, 4, "7" },
   };
   for (size_t i = 0; i < LENGTH (cases); i++) {
     sl_ticks t;
-    sl_ticks_positions (cases[i].n, cases[i].most, &t);
+    sl_ticks_positions (cases[i].first, cases[i].n, cases[i].most, &t);
     ck_assert_msg (!strcmp (labels (&t), cases[i].want),
                    "%zu positions, %d: got '%s', want '%s'", cases[i].n,
                    cases[i].most, labels (&t), cases[i].want);
@@ -133,6 +136,27 @@ START_TEST (numbers) {
 }
 END_TEST
 
+/* Names of columns are no numbers, whatever letters they have; the long ones
+** end in a whole character and an ellipsis. */
+START_TEST (names_of_ticks) {
+  static const struct {
+    const char *name, *shown;
+  } cases[] = {
+    { "other", "other" },
+    { "e-", "e-" },
+    { "a name of more than thirty-one bytes", "a name of more than thirty-o…" },
+    { "ääääääääääääääääääää", "ääääääääääääää…" },
+  };
+  char print[64];
+  for (size_t i = 0; i < LENGTH (cases); i++) {
+    sl_ticks t = { .words = 1 };
+    sl_ticks_add (&t, 1, cases[i].name);
+    ck_assert_str_eq (t.label[0], cases[i].shown);
+  }
+  ck_assert_str_eq (sl_pretty ("other", print, sizeof print), "other");
+}
+END_TEST
+
 START_TEST (fractions) {
   sl_range r = { -1, 3, 0 }, log = { 1e-4, 1, 1 };
   CLOSE (sl_range_fraction (&r, 0), 0.25, 1e-15, 0, "linear");
@@ -154,6 +178,8 @@ START_TEST (palettes) {
     { "blues", -1, 247, 251, 255 },  { "blues", 7, 8, 48, 107 },
     { "viridis", 0, 68, 1, 84 },     { "viridis", 1, 253, 231, 37 },
     { "rdbu", 0.5, 247, 247, 247 },  { "rdbu", 0, 103, 0, 31 },
+    { "cividis", 0, 0, 34, 78 },     { "magma", 0.5, 183, 55, 121 },
+    { "greys", 1, 0, 0, 0 },
   };
   for (size_t i = 0; i < LENGTH (cases); i++) {
     sl_rgb c =
@@ -166,16 +192,17 @@ START_TEST (palettes) {
 }
 END_TEST
 
-/* Lightness falls along blues and rises along viridis: they read in grey
-** too. */
+/* Lightness falls along blues and greys and rises along the others but rdbu,
+** whose middle is lightest: they read in grey too. */
 START_TEST (palettes_in_grey) {
-  const char *names[] = { "blues", "viridis" };
-  for (int p = 0; p < 2; p++) {
-    double last = p ? -1 : 256;
+  const char *names[] = { "blues", "greys", "viridis", "cividis", "magma" };
+  for (int p = 0; p < (int)LENGTH (names); p++) {
+    int rises = p >= 2;
+    double last = rises ? -1 : 256;
     for (int i = 0; i <= 100; i++) {
       sl_rgb c = sl_palette_at (sl_palette_find (names[p], NULL), i / 100.0);
       double grey = 0.2126 * c.r + 0.7152 * c.g + 0.0722 * c.b;
-      ck_assert_msg (p ? grey >= last - 1 : grey <= last + 1, "%s at %d %%",
+      ck_assert_msg (rises ? grey >= last - 1 : grey <= last + 1, "%s at %d %%",
                      names[p], i);
       last = grey;
     }
@@ -206,5 +233,5 @@ START_TEST (line_colours) {
 END_TEST
 
 SUITE_MAIN ("ticks", ticks_of_ranges, ticks_of_any_range, ticks_of_positions,
-            numbers, fractions, palettes, palettes_in_grey, terminal_colours,
-            line_colours)
+            numbers, fractions, names_of_ticks, palettes, palettes_in_grey,
+            terminal_colours, line_colours)

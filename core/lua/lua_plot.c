@@ -187,12 +187,49 @@ static void take_range (lua_State *L, int index, const char *what,
           *min, high, *max);
 }
 
+/* A list of strings, kept alive on the stack; *n 0 for nil. */
+static const char *const *names (lua_State *L, int index, const char *what,
+                                 const char *key, size_t *n) {
+  const char **name;
+  int at;
+  *n = 0;
+  luaL_checkstack (L, 8, "names");
+  if (get (L, index, key) == LUA_TNIL) return NULL;
+  if (!lua_istable (L, -1))
+    fail (L, "%s.%s: expected a list of strings, got %s", what, key,
+          luaL_typename (L, -1));
+  at = lua_gettop (L);
+  *n = lua_rawlen (L, at);
+  name = lua_newuserdatauv (L, (*n + 1) * sizeof *name, 0);
+  for (size_t i = 0; i < *n; i++) {
+    if (lua_rawgeti (L, at, (lua_Integer)i + 1) != LUA_TSTRING)
+      fail (L, "%s.%s[%zu]: expected a string, got %s", what, key, i + 1,
+            luaL_typename (L, -1));
+    name[i] = lua_tostring (L, -1); /* the table holds on to it */
+    lua_pop (L, 1);
+  }
+  return name;
+}
+
+/* Field 'key': a list of places, and key_names their names. */
+static void take_marks (lua_State *L, int index, const char *what,
+                        const char *key, const char *key_names, sl_marks *m) {
+  size_t n;
+  m->n = 0;
+  m->at = list (L, index, what, key, &m->n);
+  m->name = names (L, index, what, key_names, &n);
+  if (m->name && n != m->n)
+    fail (L, "%s.%s has %zu names for %zu places", what, key_names, n, m->n);
+}
+
 static int add_heat (lua_State *L, sl_figure *f, int index, const char *what,
                      sl_error *e) {
   static const char *const keys[] = {
-    "kind", "title", "side", "xlabel", "ylabel",     "quantity", "palette",
-    "data", "vmin",  "vmax", "log",    "mask_upper", "lead",     NULL
+    "kind",    "title",     "side", "xlabel",  "ylabel", "quantity",
+    "palette", "data",      "vmin", "vmax",    "log",    "mask_upper",
+    "lead",    "first_key", "keys", "queries", NULL
   };
+  lua_Integer first;
   sl_heat h = { 0 };
   sl_lua_known (L, index, what, keys);
   h.title = sl_lua_string (L, index, what, "title", NULL);
@@ -204,6 +241,10 @@ static int add_heat (lua_State *L, sl_figure *f, int index, const char *what,
   h.lead = sl_lua_string (L, index, what, "lead", NULL);
   h.log = sl_lua_boolean (L, index, what, "log", 0);
   h.mask_upper = sl_lua_boolean (L, index, what, "mask_upper", 0);
+  first = sl_lua_integer (L, index, what, "first_key", 1);
+  h.first_key = first > 0 ? (size_t)first : 1;
+  h.keys.name = names (L, index, what, "keys", &h.keys.n);
+  h.queries.name = names (L, index, what, "queries", &h.queries.n);
   take_range (L, index, what, "vmin", "vmax", &h.min, &h.max);
   h.data = matrix (L, index, what, "data", &h.rows, &h.cols);
   return sl_figure_heat (f, &h, e);
@@ -211,61 +252,119 @@ static int add_heat (lua_State *L, sl_figure *f, int index, const char *what,
 
 static void take_series (lua_State *L, int index, const char *what,
                          sl_series *s) {
-  static const char *const keys[] = { "label", "x",       "y", "low",
-                                      "high",  "markers", NULL };
+  static const char *const keys[] = { "label", "x",       "y",      "low",
+                                      "high",  "markers", "points", NULL };
   sl_lua_known (L, index, what, keys);
   s->label = sl_lua_string (L, index, what, "label", NULL);
   s->markers = sl_lua_boolean (L, index, what, "markers", 0);
+  s->points = sl_lua_boolean (L, index, what, "points", 0);
   s->y = list (L, index, what, "y", &s->n);
   s->x = list (L, index, what, "x", &s->n);
   s->low = list (L, index, what, "low", &s->n);
   s->high = list (L, index, what, "high", &s->n);
 }
 
+/* The list at field "series"; its stack index, and its length in *n. */
+static int series_at (lua_State *L, int index, const char *what, int *n) {
+  if (get (L, index, "series") != LUA_TTABLE)
+    fail (L, "%s.series: expected a list of series, got %s", what,
+          luaL_typename (L, -1));
+  if (lua_rawlen (L, -1) > 1000)
+    fail (L, "%s.series: at most 1000 series, got %zu", what,
+          (size_t)lua_rawlen (L, -1));
+  *n = (int)lua_rawlen (L, -1);
+  return lua_gettop (L);
+}
+
+/* Pushes element i of that list, a table; 'name' gets what errors call it. */
+static int one_series (lua_State *L, int all, const char *what, int i,
+                       char name[120]) {
+  luaL_checkstack (L, 16, "series");
+  snprintf (name, 120, "%s.series[%d]", what, i + 1);
+  if (lua_rawgeti (L, all, i + 1) != LUA_TTABLE)
+    fail (L, "%s: expected a table such as { y = ... }, got %s", name,
+          luaL_typename (L, -1));
+  return lua_gettop (L);
+}
+
 static int add_lines (lua_State *L, sl_figure *f, int index, const char *what,
                       sl_error *e) {
-  static const char *const keys[] = { "kind", "title", "xlabel", "ylabel",
-                                      "xlog", "ylog",  "xmin",   "xmax",
-                                      "ymin", "ymax",  "series", NULL };
+  static const char *const keys[] = {
+    "kind",   "title",        "side",   "xlabel",       "ylabel", "xlog",
+    "ylog",   "xmin",         "xmax",   "ymin",         "ymax",   "aspect",
+    "xticks", "xticks_names", "yticks", "yticks_names", "series", NULL
+  };
   sl_lines lines = { 0 };
   sl_series *series;
   int all;
   sl_lua_known (L, index, what, keys);
   lines.title = sl_lua_string (L, index, what, "title", NULL);
+  lines.side = sl_lua_string (L, index, what, "side", NULL);
   lines.xlabel = sl_lua_string (L, index, what, "xlabel", NULL);
   lines.ylabel = sl_lua_string (L, index, what, "ylabel", NULL);
   lines.xlog = sl_lua_boolean (L, index, what, "xlog", 0);
   lines.ylog = sl_lua_boolean (L, index, what, "ylog", 0);
+  lines.aspect = sl_lua_number (L, index, what, "aspect", 0);
   take_range (L, index, what, "xmin", "xmax", &lines.xmin, &lines.xmax);
   take_range (L, index, what, "ymin", "ymax", &lines.ymin, &lines.ymax);
-  if (get (L, index, "series") != LUA_TTABLE)
-    fail (L, "%s.series: expected a list of series, got %s", what,
-          luaL_typename (L, -1));
-  all = lua_gettop (L);
-  if (lua_rawlen (L, all) > 1000)
-    fail (L, "%s.series: at most 1000 series, got %zu", what,
-          (size_t)lua_rawlen (L, all));
-  lines.n = (int)lua_rawlen (L, all);
+  take_marks (L, index, what, "xticks", "xticks_names", &lines.xticks);
+  take_marks (L, index, what, "yticks", "yticks_names", &lines.yticks);
+  all = series_at (L, index, what, &lines.n);
   series = lua_newuserdatauv (L, (size_t)(lines.n + 1) * sizeof *series, 0);
   memset (series, 0, (size_t)(lines.n + 1) * sizeof *series);
   for (int i = 0; i < lines.n; i++) {
     char name[120];
-    luaL_checkstack (L, 16, "series");
-    snprintf (name, sizeof name, "%s.series[%d]", what, i + 1);
-    if (lua_rawgeti (L, all, i + 1) != LUA_TTABLE)
-      fail (L, "%s: expected a table such as { x = ..., y = ... }, got %s",
-            name, luaL_typename (L, -1));
-    take_series (L, lua_gettop (L), name, &series[i]);
+    int at = one_series (L, all, what, i, name);
+    take_series (L, at, name, &series[i]);
   }
   lines.series = series;
   return sl_figure_lines (f, &lines, e);
+}
+
+static int add_bars (lua_State *L, sl_figure *f, int index, const char *what,
+                     sl_error *e) {
+  static const char *const keys[] = {
+    "kind", "title", "side",   "xlabel", "ylabel",       "ylog",   "ymin",
+    "ymax", "names", "aspect", "yticks", "yticks_names", "series", NULL
+  };
+  static const char *const own[] = { "label", "y", "low", "high", NULL };
+  sl_bars bars = { 0 };
+  sl_bar_series *series;
+  int all;
+  sl_lua_known (L, index, what, keys);
+  bars.title = sl_lua_string (L, index, what, "title", NULL);
+  bars.side = sl_lua_string (L, index, what, "side", NULL);
+  bars.xlabel = sl_lua_string (L, index, what, "xlabel", NULL);
+  bars.ylabel = sl_lua_string (L, index, what, "ylabel", NULL);
+  bars.ylog = sl_lua_boolean (L, index, what, "ylog", 0);
+  bars.aspect = sl_lua_number (L, index, what, "aspect", 0);
+  take_range (L, index, what, "ymin", "ymax", &bars.ymin, &bars.ymax);
+  take_marks (L, index, what, "yticks", "yticks_names", &bars.yticks);
+  bars.name = names (L, index, what, "names", &bars.groups);
+  all = series_at (L, index, what, &bars.n);
+  series = lua_newuserdatauv (L, (size_t)(bars.n + 1) * sizeof *series, 0);
+  memset (series, 0, (size_t)(bars.n + 1) * sizeof *series);
+  for (int i = 0; i < bars.n; i++) {
+    char name[120];
+    int at = one_series (L, all, what, i, name);
+    size_t n = bars.groups;
+    sl_lua_known (L, at, name, own);
+    series[i].label = sl_lua_string (L, at, name, "label", NULL);
+    series[i].y = list (L, at, name, "y", &n);
+    series[i].low = list (L, at, name, "low", &n);
+    series[i].high = list (L, at, name, "high", &n);
+  }
+  bars.series = series;
+  return sl_figure_bars (f, &bars, e);
 }
 
 static const struct {
   const char *name;
   int (*add) (lua_State *L, sl_figure *f, int index, const char *what,
               sl_error *e);
-} kinds[] = { { "heat", add_heat }, { "lines", add_lines } };
+} kinds[] = { { "heat", add_heat },
+              { "lines", add_lines },
+              { "bars", add_bars } };
 enum { N_KINDS = sizeof kinds / sizeof *kinds };
 
 static void add_panel (lua_State *L, sl_figure *f, int index,
@@ -280,16 +379,16 @@ static void add_panel (lua_State *L, sl_figure *f, int index,
     }
     return;
   }
-  fail (L, "%s.kind is '%s': heat and lines are allowed", what, kind);
+  fail (L, "%s.kind is '%s': heat, lines and bars are allowed", what, kind);
 }
 
-/* figure { what =, title =, caption =, rows =, columns =, shared_bar =,
+/* figure { what =, title =, caption =, rows =, columns =, shared =,
 ** dpi =, panels = { { kind = "heat" | "lines", ... }, ... } } -> figure.
 ** Raises on wrong use; 'what' names the caller in sentences. */
 static int figure_new (lua_State *L) {
-  static const char *const keys[] = { "what", "title",   "caption",
-                                      "rows", "columns", "shared_bar",
-                                      "dpi",  "panels",  NULL };
+  static const char *const keys[] = { "what",    "title",  "caption", "rows",
+                                      "columns", "shared", "dpi",     "size",
+                                      "panels",  NULL };
   sl_figure_spec spec = { 0 };
   sl_figure **box;
   sl_error e;
@@ -301,9 +400,10 @@ static int figure_new (lua_State *L) {
   sl_lua_known (L, 1, what, keys);
   spec.title = sl_lua_string (L, 1, what, "title", NULL);
   spec.caption = sl_lua_string (L, 1, what, "caption", NULL);
-  spec.shared_bar = sl_lua_boolean (L, 1, what, "shared_bar", 0);
+  spec.shared = sl_lua_boolean (L, 1, what, "shared", 0);
   spec.rows = small_integer (L, what, "rows", 1);
   spec.columns = small_integer (L, what, "columns", 1);
+  spec.size = sl_lua_number (L, 1, what, "size", 0);
   spec.dpi = small_integer (L, what, "dpi", SL_DEFAULT_DPI);
   if (get (L, 1, "panels") != LUA_TTABLE)
     fail (L, "%s.panels: expected a list of panels, got %s", what,

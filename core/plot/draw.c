@@ -74,12 +74,14 @@ static void draw_bar (cairo_t *cr, const sl_bar *bar) {
   if (bar->below) arrowhead (cr, bar, b->y + b->h, b->y + b->h + SL_ARROW, 0);
 }
 
-static void draw_legend (cairo_t *cr, const sl_panel *p, const sl_place *at) {
-  sl_box sample = at->legend;
-  for (int i = 0; at->legend.w > 0 && i < p->lines.n; i++) {
-    if (!p->lines.series[i].label[0]) continue;
-    sl_lines_sample (p, i, cr, &sample);
-    sample.y += at->legend_step;
+static void draw_legend (cairo_t *cr, const sl_legend *l) {
+  sl_box sample = l->first;
+  const char *name;
+  if (!l->panel) return;
+  for (int i = 0; (name = l->panel->kind->entry (l->panel, i)) != NULL; i++) {
+    if (!*name) continue;
+    l->panel->kind->sample (l->panel, i, cr, &sample);
+    sample.y += l->step;
   }
 }
 
@@ -109,8 +111,9 @@ void sl_layout_draw (const sl_layout *l, cairo_t *cr, const sl_render *r) {
     frame (cr, &at->plot);
     axis_ticks (cr, p, at);
     draw_bar (cr, &at->bar);
-    draw_legend (cr, p, at);
+    draw_legend (cr, &at->legend);
   }
   draw_bar (cr, &l->bar);
+  draw_legend (cr, &l->legend);
   for (size_t i = 0; i < l->n_labels; i++) draw_label (cr, &l->label[i]);
 }

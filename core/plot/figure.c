@@ -75,13 +75,17 @@ sl_figure *sl_figure_new (const sl_figure_spec *spec, sl_error *e) {
     sl_fail (e, "figure.dpi is %d: 72 to 600 are allowed", dpi);
     return NULL;
   }
+  if (spec->size != 0 && !(spec->size >= 0.3 && spec->size <= 20)) {
+    sl_fail (e, "figure.size is %g: 0.3 to 20 inches are allowed", spec->size);
+    return NULL;
+  }
   f = sl_alloc (1, sizeof *f);
   if (!f) {
     sl_fail (e, "no memory for a figure");
     return NULL;
   }
   f->rows = rows, f->columns = columns, f->dpi = dpi;
-  f->shared_bar = spec->shared_bar;
+  f->shared = spec->shared, f->size = spec->size;
   f->panel = sl_alloc ((size_t)rows * (size_t)columns, sizeof *f->panel);
   if (!f->panel) {
     sl_fail (e, "no memory for %d x %d panels", rows, columns);
@@ -146,27 +150,15 @@ static int keep (sl_figure *f, sl_panel *p, int status) {
   return status;
 }
 
-/* One range for all heat maps of a figure with a shared bar, the new one
-** (number f->n) included. */
-static int share (sl_figure *f, sl_error *e) {
-  const sl_heat_data *first = &f->panel[0].heat, *last = &f->panel[f->n].heat;
-  double lo = INFINITY, hi = -INFINITY;
-  sl_range range;
-  if (last->palette != first->palette || last->asked.log != first->asked.log ||
-      strcmp (last->quantity, first->quantity))
-    return sl_fail (e,
-                    "panel %d shows '%.80s' in %s%s, but panel 1 shows '%.80s' "
-                    "in %s%s: under a shared colour bar they must agree",
-                    f->n + 1, last->quantity, last->palette->name,
-                    last->asked.log ? " (log)" : "", first->quantity,
-                    first->palette->name, first->asked.log ? " (log)" : "");
-  for (int i = 0; i <= f->n; i++) {
-    lo = fmin (lo, f->panel[i].heat.lo);
-    hi = fmax (hi, f->panel[i].heat.hi);
-  }
-  if (sl_heat_range (first, lo, hi, &range, e)) return -1;
-  for (int i = 0; i <= f->n; i++) sl_heat_show (&f->panel[i].heat, range);
-  return 0;
+/* The new panel, number f->n, joins those before it. */
+static int join (sl_figure *f, sl_panel *p, int status, sl_error *e) {
+  if (!status && f->shared && p->kind != f->panel[0].kind)
+    status = sl_fail (e,
+                      "panel %d is %s, but panel 1 is %s: panels that share "
+                      "a range are of one kind",
+                      f->n + 1, p->kind->name, f->panel[0].kind->name);
+  if (!status && f->shared) status = p->kind->share (f, f->n + 1, e);
+  return keep (f, p, status);
 }
 
 int sl_figure_heat (sl_figure *f, const sl_heat *heat, sl_error *e) {
@@ -175,24 +167,24 @@ int sl_figure_heat (sl_figure *f, const sl_heat *heat, sl_error *e) {
   sl_panel *p = next_panel (f, &sl_heat_kind, heat->title, heat->side,
                             heat->xlabel ? heat->xlabel : "key position",
                             heat->ylabel ? heat->ylabel : "query position", e);
-  if (!p) return -1;
-  if (sl_heat_fill (p, heat, limit, e) || (f->shared_bar && share (f, e)))
-    return keep (f, p, -1);
-  return keep (f, p, 0);
+  return p ? join (f, p, sl_heat_fill (p, heat, limit, e), e) : -1;
 }
 
 int sl_figure_lines (sl_figure *f, const sl_lines *lines, sl_error *e) {
-  sl_panel *p;
-  if (f->shared_bar)
-    return sl_fail (e,
-                    "a figure with a shared colour bar takes heat maps only");
-  p = next_panel (f, &sl_lines_kind, lines->title, NULL, lines->xlabel,
-                  lines->ylabel, e);
-  return p ? keep (f, p, sl_lines_fill (p, lines, e)) : -1;
+  sl_panel *p = next_panel (f, &sl_lines_kind, lines->title, lines->side,
+                            lines->xlabel, lines->ylabel, e);
+  return p ? join (f, p, sl_lines_fill (p, lines, e), e) : -1;
+}
+
+int sl_figure_bars (sl_figure *f, const sl_bars *bars, sl_error *e) {
+  sl_panel *p = next_panel (f, &sl_bars_kind, bars->title, bars->side,
+                            bars->xlabel, bars->ylabel, e);
+  return p ? join (f, p, sl_bars_fill (p, bars, e), e) : -1;
 }
 
 void sl_figure_notes (const sl_figure *f, int coarse, sl_bytes *out) {
   size_t rows = 1, cols = 1, left_out = 0;
+  size_t skipped = 0;
   int differ = 0, nan = 0, masked = 0, heats = 0;
   const char *space = "";
   for (int i = 0; i < f->n; i++) {
@@ -207,12 +199,21 @@ void sl_figure_notes (const sl_figure *f, int coarse, sl_bytes *out) {
       if (k > cols) cols = k;
       nan |= h->any_nan;
       masked |= h->mask_upper;
+      if (h->first_key > 1) skipped = h->first_key - 1;
     } else
-      left_out += p->lines.left_out;
+      left_out +=
+          p->kind == &sl_lines_kind ? p->lines.left_out : p->bars.left_out;
   }
   if (rows > 1 || cols > 1) {
     sl_bytes_format (out, "Each colour is the largest of %s%zu x %zu cells.",
                      differ ? "up to " : "", rows, cols);
+    space = " ";
+  }
+  if (skipped) {
+    sl_bytes_format (out,
+                     skipped > 1 ? "%sKeys 1 to %zu are left out."
+                                 : "%sKey %zu is left out.",
+                     space, skipped);
     space = " ";
   }
   if (nan) {

@@ -19,10 +19,19 @@ typedef struct sl_figure_spec {
   const char *title;   /* above everything; NULL or "": none */
   const char *caption; /* below everything: quantity, sample count */
   int rows, columns;   /* grid of panels; 0 counts as 1 */
-  int shared_bar;      /* one colour range and one bar for all heat maps; axis
-                       ** labels and ticks only at the left and at the bottom */
-  int dpi;             /* pixels per inch of PNG: 72..600; 0: 200 */
+  int shared;  /* panels of one kind, one range and one colour bar or legend for
+              ** all; axis labels and ticks only at the left and at the bottom */
+  int dpi;     /* pixels per inch of PNG: 72..600; 0: 200 */
+  double size; /* inches of each panel's plot the long way, 0.3..20; 0: by the
+               ** number of panels */
 } sl_figure_spec;
+
+/* Names at places of an axis. */
+typedef struct sl_marks {
+  size_t n;                /* 0: the axis chooses its own numbers */
+  const double *at;        /* NULL: 1..n */
+  const char *const *name; /* NULL: the places as numbers */
+} sl_marks;
 
 /* A matrix as colours: row 1 (the first query) at the top, keys across. NaN is
 ** drawn grey. Beyond the pixels there are, each pixel shows the largest of a
@@ -32,7 +41,7 @@ typedef struct sl_heat {
   const char *side;            /* left of it, read upwards; NULL or "": none */
   const char *xlabel, *ylabel; /* NULL: "key position", "query position" */
   const char *quantity; /* beside the colour bar; NULL: "attention weight" */
-  const char *palette;  /* "blues" (NULL), "viridis", "rdbu" */
+  const char *palette;  /* "blues" (NULL) or another of palette.c */
   size_t rows, cols;
   const double *data; /* [rows][cols] */
   double min,
@@ -44,6 +53,9 @@ typedef struct sl_heat {
   /* The first column is no key position and has this name, of at most 15 bytes;
   ** positions then begin at the second. NULL: all columns are positions. */
   const char *lead;
+  size_t first_key;       /* position of the first key column; 0: 1 */
+  sl_marks keys, queries; /* tokens instead of positions: as many as the map has
+                          ** of them; at is NULL */
 } sl_heat;
 
 /* One line of a line plot, points in drawing order; NaN interrupts it. */
@@ -54,17 +66,40 @@ typedef struct sl_series {
   const double *y;          /* NULL only with a band */
   const double *low, *high; /* a band around the line; both or neither */
   int markers;              /* mark each point */
+  int points; /* no line: marked points, and an error bar for a band */
 } sl_series;
 
 typedef struct sl_lines {
-  const char *title, *xlabel, *ylabel; /* NULL or "": none */
+  const char *title, *side, *xlabel, *ylabel; /* NULL or "": none */
   int n;
   const sl_series *series;
   int xlog, ylog; /* points that are not positive are left out and counted in
                   ** the caption */
   double xmin, xmax, ymin, ymax; /* ranges. Equal: a little wider than the data;
                                  ** NaN: that end so */
+  double aspect; /* width of the plot over its height, 0.2..5; 0: 1.5 */
+  sl_marks xticks, yticks;
 } sl_lines;
+
+/* Bars in groups: in group g one bar of each series. */
+typedef struct sl_bar_series {
+  const char *label;        /* in the legend; NULL or "": not there */
+  const double *y;          /* [groups]; NaN: no bar */
+  const double *low, *high; /* ends of error bars; both or neither */
+} sl_bar_series;
+
+typedef struct sl_bars {
+  const char *title, *side, *xlabel, *ylabel; /* NULL or "": none */
+  size_t groups;
+  const char *const *name; /* of each group */
+  int n;
+  const sl_bar_series *series;
+  int ylog;          /* bars then begin at the low end of the axis */
+  double ymin, ymax; /* as in sl_lines, except that a linear axis without ends
+                     ** holds 0 */
+  double aspect;     /* as in sl_lines */
+  sl_marks yticks;
+} sl_bars;
 
 /* A figure without panels, or NULL. Fails on a grid larger than
 ** SL_MAX_PANELS, a dpi out of range and text that is not UTF-8. */
@@ -76,6 +111,7 @@ void sl_figure_free (sl_figure *f); /* NULL is allowed */
 ** or when every place of the grid is taken. */
 int sl_figure_heat (sl_figure *f, const sl_heat *heat, sl_error *e);
 int sl_figure_lines (sl_figure *f, const sl_lines *lines, sl_error *e);
+int sl_figure_bars (sl_figure *f, const sl_bars *bars, sl_error *e);
 
 /* Write the figure to 'path', whole or not at all, in the format of the
 ** path's extension: .png, .svg or .pdf. Fails on any other extension, a
@@ -110,7 +146,7 @@ typedef struct sl_text_style {
 sl_text_style sl_text_style_for (int fd);
 
 /* The figure as lines of text, each ended by '\n' (free with sl_free): heat
-** maps as coloured cells or characters, lines as sparklines. NULL on
-** failure. */
+** maps as coloured cells or characters, lines as sparklines, points on a grid of
+** characters, bars as bars. NULL on failure. */
 char *sl_figure_text (const sl_figure *f, sl_text_style style, sl_error *e);
 #endif

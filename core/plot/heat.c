@@ -9,11 +9,19 @@ static size_t divide_up (size_t a, size_t b) {
   return (a + b - 1) / b;
 }
 
+/* Columns that query number 'query' sees under mask_upper: the lead, and the
+** keys up to its own position. */
+static size_t visible_in (const sl_heat_data *h, size_t query) {
+  size_t keys = query >= h->first_key ? query - h->first_key + 1 : 0;
+  size_t seen = keys + (h->lead != NULL);
+  return seen < h->cols ? seen : h->cols;
+}
+
 /* 1 if every cell of the block of r x c cells at (row, col) is masked. */
 static int is_masked (const sl_heat_data *h, size_t r, size_t c, size_t row,
                       size_t col) {
   size_t last = (row + 1) * r < h->rows ? (row + 1) * r : h->rows;
-  return h->mask_upper && col * c > last - 1 + (h->lead != NULL);
+  return h->mask_upper && col * c >= visible_in (h, last);
 }
 
 /* Largest of each block of the visible cells; their range; whether any is
@@ -25,8 +33,7 @@ static void pool (sl_heat_data *h, const double *data) {
   for (size_t r = 0; r < h->rows; r++) {
     const double *in = data + r * h->cols;
     double *out = h->value + r / br * h->n_cols;
-    size_t seen = r + 1 + (h->lead != NULL);
-    size_t visible = h->mask_upper && seen < h->cols ? seen : h->cols;
+    size_t visible = h->mask_upper ? visible_in (h, r + 1) : h->cols;
     for (size_t c = 0, end; c < visible; c = end, out++) {
       double most = -INFINITY;
       int any = 0;
@@ -63,6 +70,13 @@ void sl_heat_show (sl_heat_data *h, sl_range range) {
   h->any_above = h->largest > range.max;
 }
 
+static int take_tokens (sl_marks_data *to, const sl_marks *from, size_t want,
+                        const char *what, sl_error *e) {
+  if (from->n && from->n != want)
+    return sl_fail (e, "%zu tokens for %zu %s", from->n, want, what);
+  return sl_marks_copy (to, from, what, e);
+}
+
 int sl_heat_fill (sl_panel *p, const sl_heat *heat, size_t limit, sl_error *e) {
   sl_heat_data *h = &p->heat;
   sl_range range;
@@ -86,6 +100,13 @@ int sl_heat_fill (sl_panel *p, const sl_heat *heat, size_t limit, sl_error *e) {
     if (!h->lead) return -1;
   }
   h->rows = heat->rows, h->cols = heat->cols;
+  h->first_key = heat->first_key ? heat->first_key : 1;
+  if (h->first_key > (size_t)-1 - h->cols)
+    return sl_fail (e, "the first key position is %zu", h->first_key);
+  if (take_tokens (&h->keys, &heat->keys, h->cols - (h->lead != NULL), "keys",
+                   e) ||
+      take_tokens (&h->queries, &heat->queries, h->rows, "queries", e))
+    return -1;
   h->block_rows = divide_up (h->rows, limit);
   h->block_cols = divide_up (h->cols, limit);
   h->n_rows = divide_up (h->rows, h->block_rows);
@@ -111,6 +132,8 @@ static void drop (sl_panel *p) {
   sl_free (p->heat.value);
   sl_free (p->heat.quantity);
   sl_free (p->heat.lead);
+  sl_marks_free (&p->heat.keys);
+  sl_marks_free (&p->heat.queries);
 }
 
 double sl_heat_at (const sl_heat_data *h, size_t coarse_rows,
@@ -140,7 +163,9 @@ sl_rgb sl_heat_colour (const sl_heat_data *h, double value, int masked) {
 static void size (const sl_panel *p, double side, double *w, double *h) {
   const sl_heat_data *d = &p->heat;
   size_t most = d->n_rows > d->n_cols ? d->n_rows : d->n_cols;
-  double cell = fmax (1, floor (side / (double)most + 0.5)), least = side / 6;
+  double cell = fmax (1, floor (side / (double)most + 0.5));
+  double least = fabs (side) / 6;
+  if (side < 0) side = -side, cell = side / (double)most;
   *w = cell * (double)d->n_cols;
   *h = cell * (double)d->n_rows;
   if (*w < least) *w *= ceil (least / *w);
@@ -152,7 +177,12 @@ static void size (const sl_panel *p, double side, double *w, double *h) {
 void sl_heat_key_ticks (const sl_heat_data *h, int most, sl_ticks *t) {
   const size_t keys = h->cols - (h->lead != NULL);
   if (most > SL_MAX_TICKS - 1) most = SL_MAX_TICKS - 1;
-  sl_ticks_positions (keys, most, t);
+  if (h->keys.n)
+    sl_marks_ticks (&h->keys, NULL, most, t);
+  else {
+    sl_ticks_positions (h->first_key, h->first_key + keys - 1, most, t);
+    for (int i = 0; i < t->n; i++) t->at[i] -= (double)(h->first_key - 1);
+  }
   if (!h->lead) return;
   if ((size_t)t->n == keys) { /* every position has a tick */
     memmove (t->label[1], t->label[0], (size_t)t->n * sizeof t->label[0]);
@@ -164,11 +194,18 @@ void sl_heat_key_ticks (const sl_heat_data *h, int most, sl_ticks *t) {
   snprintf (t->label[0], sizeof t->label[0], "%s", h->lead);
 }
 
+void sl_heat_query_ticks (const sl_heat_data *h, int most, sl_ticks *t) {
+  if (h->queries.n)
+    sl_marks_ticks (&h->queries, NULL, most, t);
+  else
+    sl_ticks_positions (1, h->rows, most, t);
+}
+
 static void ticks (const sl_panel *p, sl_axis axis, int most, sl_ticks *t) {
   if (axis == SL_X)
     sl_heat_key_ticks (&p->heat, most, t);
   else
-    sl_ticks_positions (p->heat.rows, most, t);
+    sl_heat_query_ticks (&p->heat, most, t);
 }
 
 /* Position k is at the middle of its cell. */
@@ -275,5 +312,41 @@ static void draw (const sl_panel *p, cairo_t *cr, const sl_box *plot,
   cairo_restore (cr);
 }
 
-const sl_panel_kind sl_heat_kind = { 1,     drop, size,        ticks,
-                                     along, draw, sl_heat_text };
+/* One range for all panels. */
+static int share (sl_figure *f, int count, sl_error *e) {
+  const sl_heat_data *first = &f->panel[0].heat, *last;
+  double lo = INFINITY, hi = -INFINITY;
+  sl_range range;
+  last = &f->panel[count - 1].heat;
+  if (last->palette != first->palette || last->asked.log != first->asked.log ||
+      strcmp (last->quantity, first->quantity) != 0)
+    return sl_fail (e,
+                    "panel %d shows '%.80s' in %s%s, but panel 1 shows '%.80s' "
+                    "in %s%s: under a shared colour bar they must agree",
+                    count, last->quantity, last->palette->name,
+                    last->asked.log ? " (log)" : "", first->quantity,
+                    first->palette->name, first->asked.log ? " (log)" : "");
+  for (int i = 0; i < count; i++) {
+    lo = fmin (lo, f->panel[i].heat.lo);
+    hi = fmax (hi, f->panel[i].heat.hi);
+  }
+  if (sl_heat_range (first, lo, hi, &range, e)) return -1;
+  for (int i = 0; i < count; i++) sl_heat_show (&f->panel[i].heat, range);
+  return 0;
+}
+
+static const char *entry (const sl_panel *p, int i) {
+  (void)p, (void)i;
+  return NULL;
+}
+
+const sl_panel_kind sl_heat_kind = { .name = "a heat map",
+                                     .has_bar = 1,
+                                     .drop = drop,
+                                     .share = share,
+                                     .size = size,
+                                     .ticks = ticks,
+                                     .along = along,
+                                     .entry = entry,
+                                     .draw = draw,
+                                     .text = sl_heat_text };

@@ -23,13 +23,20 @@ typedef struct sl_bar {
   sl_ticks ticks;
 } sl_bar;
 
+/* What series are called; panel is NULL where there is nothing to say. */
+typedef struct sl_legend {
+  const sl_panel *panel;
+  sl_box first; /* the first sample */
+  double step;  /* down to the next */
+} sl_legend;
+
 typedef struct sl_place {
   sl_box plot;
   sl_ticks x, y;
+  int upright;        /* labels of the x axis read upwards */
   int show_x, show_y; /* ticks and labels of the axis are drawn */
   sl_bar bar;
-  sl_box legend; /* of line plots: the first sample; w 0 for none */
-  double legend_step;
+  sl_legend legend;
 } sl_place;
 
 typedef struct sl_layout {
@@ -38,7 +45,8 @@ typedef struct sl_layout {
   size_t n_labels, room;
   sl_label *label;
   sl_place *place; /* per panel */
-  sl_bar bar;      /* the shared one */
+  sl_bar bar;      /* the shared one, or */
+  sl_legend legend;
 } sl_layout;
 
 /* Lengths that layout and drawing share, in points. */

@@ -4,72 +4,24 @@
 #include <math.h>
 #include <string.h>
 
-static int shown (double x, int log) {
-  return isfinite (x) && (!log || x > 0);
-}
-
-static double *copy (const double *from, size_t n) {
-  double *to = sl_alloc (n, sizeof *to);
-  if (to) memcpy (to, from, n * sizeof *to);
-  return to;
-}
-
-static int take_series (sl_series_data *to, const sl_series *from, int number,
-                        sl_error *e) {
-  size_t bytes;
-  if (from->n == 0)
-    return sl_fail (e, "series %d of the line plot has no points", number);
-  if (!from->low != !from->high)
-    return sl_fail (e, "series %d has only one edge of its band, '%s'", number,
-                    from->low ? "low" : "high");
-  if (!from->y && !from->low)
-    return sl_fail (e, "series %d has neither y nor a band", number);
-  to->label = sl_text_copy (from->label, "", "a series' label", e);
-  if (!to->label) return -1;
-  for (char *p = to->label; *p; p++)
-    if (*p == '\n') *p = ' ';
-  to->n = from->n;
-  to->markers = from->markers;
-  if (sl_size_mul (from->n, sizeof *to->x, &bytes))
-    return sl_fail (e, "series %d has too many points: %zu", number, from->n);
-  to->x = from->x ? copy (from->x, from->n) : sl_alloc (from->n, sizeof *to->x);
-  if (from->y) to->y = copy (from->y, from->n);
-  if (from->low) to->low = copy (from->low, from->n);
-  if (from->high) to->high = copy (from->high, from->n);
-  if (!to->x || (from->y && !to->y) || (from->low && (!to->low || !to->high)))
-    return sl_fail (e, "no memory for %zu points of series %d", from->n,
-                    number);
-  if (!from->x)
-    for (size_t i = 0; i < from->n; i++) to->x[i] = (double)(i + 1);
-  return 0;
-}
-
-typedef struct extent {
-  double lo, hi;
-} extent;
-
-static void include (extent *e, double x) {
-  if (x < e->lo) e->lo = x;
-  if (x > e->hi) e->hi = x;
-}
-
 /* The ranges of the points that can be shown; counts those that cannot. */
-static void measure (sl_lines_data *d, extent *ex, extent *ey) {
-  *ex = *ey = (extent){ INFINITY, -INFINITY };
+static void measure (sl_lines_data *d) {
+  sl_span *x = &d->x, *y = &d->y;
+  x->lo = y->lo = INFINITY, x->hi = y->hi = -INFINITY;
   for (int s = 0; s < d->n; s++) {
     const sl_series_data *q = &d->series[s];
     const double *column[3] = { q->y, q->low, q->high };
     for (size_t i = 0; i < q->n; i++) {
-      int lost = !isnan (q->x[i]) && !shown (q->x[i], d->x.log);
+      int lost = !isnan (q->x[i]) && !sl_shown (q->x[i], x->asked.log);
       for (int k = 0; k < 3; k++) {
-        double y = column[k] ? column[k][i] : NAN;
-        if (isnan (y) || isnan (q->x[i])) continue;
+        double v = column[k] ? column[k][i] : NAN;
+        if (isnan (v) || isnan (q->x[i])) continue;
         /* A band may touch zero on a log axis: it is cut at the axis. */
-        if (!shown (y, d->y.log))
-          lost |= k != 1 || !isfinite (y);
-        else if (shown (q->x[i], d->x.log)) {
-          include (ex, q->x[i]);
-          include (ey, y);
+        if (!sl_shown (v, y->asked.log))
+          lost |= k != 1 || !isfinite (v);
+        else if (sl_shown (q->x[i], x->asked.log)) {
+          sl_span_include (x, q->x[i]);
+          sl_span_include (y, v);
         }
       }
       d->left_out += (size_t)lost;
@@ -77,31 +29,8 @@ static void measure (sl_lines_data *d, extent *ex, extent *ey) {
   }
 }
 
-/* Ends that are free stand a little off the data, where numbers go on. */
-static int settle (sl_range *r, double min, double max, extent e,
-                   const char *what, sl_error *error) {
-  int low = min == max || isnan (min), high = min == max || isnan (max);
-  sl_range wide;
-  r->min = min, r->max = max;
-  if (sl_range_settle (r, e.lo, e.hi, what, error)) return -1;
-  if (e.lo >= e.hi) return 0;
-  wide = *r;
-  if (r->log) {
-    double factor = exp (0.03 * (log (r->max) - log (r->min)));
-    if (low) wide.min = r->min / factor;
-    if (high) wide.max = r->max * factor;
-  } else {
-    double pad = (r->max - r->min) * 0.03;
-    if (low) wide.min = r->min - pad;
-    if (high) wide.max = r->max + pad;
-  }
-  if (isfinite (wide.max - wide.min)) *r = wide;
-  return 0;
-}
-
 int sl_lines_fill (sl_panel *p, const sl_lines *lines, sl_error *e) {
   sl_lines_data *d = &p->lines;
-  extent ex, ey;
   if (lines->n < 1 || !lines->series)
     return sl_fail (e, "a line plot of %d series: at least 1 is needed",
                     lines->n);
@@ -109,41 +38,84 @@ int sl_lines_fill (sl_panel *p, const sl_lines *lines, sl_error *e) {
   if (!d->series) return sl_fail (e, "no memory for %d series", lines->n);
   for (int i = 0; i < lines->n; i++) {
     d->n = i + 1;
-    if (take_series (&d->series[i], &lines->series[i], i + 1, e)) return -1;
+    if (sl_series_take (&d->series[i], &lines->series[i], i + 1, "line plot",
+                        e))
+      return -1;
   }
-  d->x.log = lines->xlog, d->y.log = lines->ylog;
-  measure (d, &ex, &ey);
-  d->first = ex.lo, d->last = ex.hi;
-  if (settle (&d->x, lines->xmin, lines->xmax, ex, "x", e)) return -1;
-  return settle (&d->y, lines->ymin, lines->ymax, ey, "y", e);
+  if (sl_check_aspect (lines->aspect, e) ||
+      sl_marks_copy (&d->xticks, &lines->xticks, "x ticks", e) ||
+      sl_marks_copy (&d->yticks, &lines->yticks, "y ticks", e))
+    return -1;
+  d->aspect = sl_aspect (lines->aspect);
+  d->x.asked = (sl_range){ lines->xmin, lines->xmax, lines->xlog };
+  d->y.asked = (sl_range){ lines->ymin, lines->ymax, lines->ylog };
+  measure (d);
+  if (sl_span_settle (&d->x, "x", e)) return -1;
+  return sl_span_settle (&d->y, "y", e);
 }
 
 static void drop (sl_panel *p) {
-  for (int i = 0; i < p->lines.n; i++) {
-    sl_series_data *s = &p->lines.series[i];
-    sl_free (s->label);
-    sl_free (s->x);
-    sl_free (s->y);
-    sl_free (s->low);
-    sl_free (s->high);
-  }
+  for (int i = 0; i < p->lines.n; i++) sl_series_drop (&p->lines.series[i]);
   sl_free (p->lines.series);
+  sl_marks_free (&p->lines.xticks);
+  sl_marks_free (&p->lines.yticks);
+}
+
+static int same_scale (const sl_range *a, const sl_range *b) {
+  return a->log == b->log && (a->min == b->min || isnan (a->min)) &&
+         (a->max == b->max || isnan (a->max));
+}
+
+/* Both axes and the legend are those of all panels. */
+static int share (sl_figure *f, int count, sl_error *e) {
+  const sl_lines_data *first = &f->panel[0].lines,
+                      *last = &f->panel[count - 1].lines;
+  sl_span x = first->x, y = first->y;
+  if (!same_scale (&last->x.asked, &x.asked) ||
+      !same_scale (&last->y.asked, &y.asked))
+    return sl_fail (e,
+                    "panel %d asks for other axes than panel 1: panels that "
+                    "share them must agree",
+                    count);
+  if (sl_series_agree (first->series, first->n, last->series, last->n, count,
+                       e))
+    return -1;
+  for (int i = 1; i < count; i++) {
+    const sl_lines_data *d = &f->panel[i].lines;
+    x.lo = fmin (x.lo, d->x.lo), x.hi = fmax (x.hi, d->x.hi);
+    y.lo = fmin (y.lo, d->y.lo), y.hi = fmax (y.hi, d->y.hi);
+  }
+  if (sl_span_settle (&x, "x", e) || sl_span_settle (&y, "y", e)) return -1;
+  for (int i = 0; i < count; i++) {
+    f->panel[i].lines.x.range = x.range;
+    f->panel[i].lines.y.range = y.range;
+  }
+  return 0;
 }
 
 static void size (const sl_panel *p, double side, double *w, double *h) {
-  (void)p;
-  *w = floor (side * 1.2);
-  *h = floor (side * 0.8);
+  double aspect = p->lines.aspect;
+  *w = floor (side < 0 ? -side * fmin (1, aspect) : side * 1.2);
+  *h = floor (*w / aspect);
 }
 
 static void ticks (const sl_panel *p, sl_axis axis, int most, sl_ticks *t) {
-  sl_ticks_range (axis == SL_X ? &p->lines.x : &p->lines.y, most < 9 ? most : 9,
-                  t);
+  const sl_lines_data *d = &p->lines;
+  const sl_marks_data *marks = axis == SL_X ? &d->xticks : &d->yticks;
+  const sl_range *r = axis == SL_X ? &d->x.range : &d->y.range;
+  if (marks->n)
+    sl_marks_ticks (marks, r, most, t);
+  else
+    sl_ticks_range (r, most < 9 ? most : 9, t);
 }
 
 static double along (const sl_panel *p, sl_axis axis, double at) {
-  return axis == SL_X ? sl_range_fraction (&p->lines.x, at)
-                      : 1 - sl_range_fraction (&p->lines.y, at);
+  return axis == SL_X ? sl_range_fraction (&p->lines.x.range, at)
+                      : 1 - sl_range_fraction (&p->lines.y.range, at);
+}
+
+static const char *entry (const sl_panel *p, int i) {
+  return i < p->lines.n ? p->lines.series[i].label : NULL;
 }
 
 /* On the page, or at most 1000 plots beside it: no format has room for
@@ -214,7 +186,8 @@ static int next_points (const walk *w, size_t *k, size_t kept[4]) {
 
 static int visible (const sl_panel *p, const sl_series_data *s, const double *y,
                     size_t i) {
-  return shown (s->x[i], p->lines.x.log) && shown (y[i], p->lines.y.log);
+  return sl_shown (s->x[i], p->lines.x.asked.log) &&
+         sl_shown (y[i], p->lines.y.asked.log);
 }
 
 static void draw_line (const sl_panel *p, const sl_series_data *s, cairo_t *cr,
@@ -296,6 +269,26 @@ static void draw_markers (const sl_panel *p, const sl_series_data *s, int kind,
   }
 }
 
+/* Points may lie in any order and on top of each other: what is below shows
+** through. */
+static void draw_points (const sl_panel *p, const sl_series_data *s, int kind,
+                         cairo_t *cr, const sl_box *b) {
+  const double *y = s->y ? s->y : s->high;
+  for (size_t i = 0; i < s->n; i++) {
+    double x = page (p, SL_X, b, s->x[i]);
+    if (!visible (p, s, y, i)) continue;
+    if (s->low && isfinite (s->low[i]) && isfinite (s->high[i]))
+      sl_error_bar (cr, x, page (p, SL_Y, b, s->low[i]),
+                    page (p, SL_Y, b, s->high[i]), 2);
+    if (s->y) marker (cr, kind, x, page (p, SL_Y, b, y[i]));
+  }
+}
+
+/* Many points are drawn lighter. */
+static double alpha_of (const sl_series_data *s) {
+  return s->n <= 100 ? 0.85 : s->n <= 1000 ? 0.6 : 0.35;
+}
+
 /* Colour and dashes of series i; the second round of colours is dashed. */
 static void pen_of (cairo_t *cr, int i, double alpha) {
   static const double dashes[] = { 5, 2.5 };
@@ -306,21 +299,25 @@ static void pen_of (cairo_t *cr, int i, double alpha) {
   cairo_set_dash (cr, dashes, i / SL_LINE_COLOURS % 2 ? 2 : 0, 0);
 }
 
-void sl_lines_sample (const sl_panel *p, int i, cairo_t *cr, const sl_box *b) {
+static void sample (const sl_panel *p, int i, cairo_t *cr, const sl_box *b) {
   const sl_series_data *s = &p->lines.series[i];
   double y = b->y + b->h / 2;
-  if (s->low) {
+  double middle = b->x + b->w / 2;
+  if (s->low && !s->points) {
     pen_of (cr, i, 0.2);
     cairo_rectangle (cr, b->x, b->y + 1, b->w, b->h - 2);
     cairo_fill (cr);
   }
   pen_of (cr, i, 1);
-  if (s->y) {
+  if (s->low && s->points)
+    sl_error_bar (cr, middle, b->y + 1, b->y + b->h - 1, 2);
+  if (!s->y) return;
+  if (!s->points) {
     cairo_move_to (cr, b->x, y);
     cairo_line_to (cr, b->x + b->w, y);
     cairo_stroke (cr);
-    if (s->markers) marker (cr, i, b->x + b->w / 2, y);
   }
+  if (s->markers) marker (cr, i, middle, y);
 }
 
 static void draw (const sl_panel *p, cairo_t *cr, const sl_box *plot,
@@ -331,18 +328,30 @@ static void draw (const sl_panel *p, cairo_t *cr, const sl_box *plot,
   cairo_rectangle (cr, plot->x, plot->y, plot->w, plot->h);
   cairo_clip (cr);
   for (int i = 0; i < d->n; i++)
-    if (d->series[i].low) {
+    if (d->series[i].low && !d->series[i].points) {
       pen_of (cr, i, 0.2);
       draw_band (p, &d->series[i], cr, plot);
     }
   for (int i = 0; i < d->n; i++) {
-    if (!d->series[i].y) continue;
-    pen_of (cr, i, 1);
-    draw_line (p, &d->series[i], cr, plot);
-    if (d->series[i].markers) draw_markers (p, &d->series[i], i, cr, plot);
+    const sl_series_data *s = &d->series[i];
+    pen_of (cr, i, s->points ? alpha_of (s) : 1);
+    if (s->points)
+      draw_points (p, s, i, cr, plot);
+    else if (s->y) {
+      draw_line (p, s, cr, plot);
+      if (s->markers) draw_markers (p, s, i, cr, plot);
+    }
   }
   cairo_restore (cr);
 }
 
-const sl_panel_kind sl_lines_kind = { 0,     drop, size,         ticks,
-                                      along, draw, sl_lines_text };
+const sl_panel_kind sl_lines_kind = { .name = "a line plot",
+                                      .drop = drop,
+                                      .share = share,
+                                      .size = size,
+                                      .ticks = ticks,
+                                      .along = along,
+                                      .entry = entry,
+                                      .sample = sample,
+                                      .draw = draw,
+                                      .text = sl_lines_text };

@@ -2,8 +2,9 @@
 #include "plot/palette.h"
 #include <string.h>
 
-/* Nine-class Blues and eleven-class RdBu of Cynthia Brewer (colorbrewer2.org);
-** viridis of Smith and van der Walt, at its 32nds. */
+/* Nine-class Blues and Greys and eleven-class RdBu of Cynthia Brewer
+** (colorbrewer2.org); viridis and magma of Smith and van der Walt and cividis of
+** Nunez, Anderton and Renslow (2018), at their 32nds. */
 static const unsigned blues[] = { 0xf7fbff, 0xdeebf7, 0xc6dbef,
                                   0x9ecae1, 0x6baed6, 0x4292c6,
                                   0x2171b5, 0x08519c, 0x08306b };
@@ -18,10 +19,29 @@ static const unsigned viridis[] = {
   0xaddc30, 0xc2df23, 0xd8e219, 0xece51b, 0xfde725
 };
 
+static const unsigned cividis[] = {
+  0x00224e, 0x00285b, 0x002e6a, 0x053371, 0x1a386f, 0x273e6e, 0x32436d,
+  0x3b496c, 0x434e6c, 0x4b546c, 0x535a6d, 0x5a5f6e, 0x61656f, 0x686a71,
+  0x6f7073, 0x767676, 0x7d7c78, 0x848279, 0x8c8878, 0x938e78, 0x9b9476,
+  0xa39a74, 0xaba072, 0xb4a76f, 0xbcae6c, 0xc4b468, 0xcdbb63, 0xd5c25e,
+  0xdec958, 0xe7d150, 0xf0d846, 0xf9e03a, 0xfee838
+};
+static const unsigned magma[] = {
+  0x000004, 0x030312, 0x0a0822, 0x130d34, 0x1d1147, 0x29115a, 0x36106b,
+  0x440f76, 0x51127c, 0x5d177f, 0x6a1c81, 0x762181, 0x832681, 0x902a81,
+  0x9c2e7f, 0xaa337d, 0xb73779, 0xc43c75, 0xd0416f, 0xdc4869, 0xe75263,
+  0xef5d5e, 0xf56b5c, 0xf9795d, 0xfc8961, 0xfd9869, 0xfea772, 0xfeb67c,
+  0xfec488, 0xfed395, 0xfde2a3, 0xfcf0b2, 0xfcfdbf
+};
+static const unsigned greys[] = { 0xffffff, 0xf0f0f0, 0xd9d9d9,
+                                  0xbdbdbd, 0x959595, 0x727272,
+                                  0x515151, 0x242424, 0x000000 };
+
 #define PALETTE(name) \
   { #name, sizeof name / sizeof *name, name }
-static const sl_palette palettes[] = { PALETTE (blues), PALETTE (viridis),
-                                       PALETTE (rdbu) };
+static const sl_palette palettes[] = { PALETTE (blues),   PALETTE (viridis),
+                                       PALETTE (cividis), PALETTE (magma),
+                                       PALETTE (greys),   PALETTE (rdbu) };
 enum { N_PALETTES = sizeof palettes / sizeof *palettes };
 
 const sl_rgb SL_NO_VALUE = { 0xa6, 0xa6, 0xa6 };
@@ -38,7 +58,10 @@ const sl_palette *sl_palette_find (const char *name, sl_error *e) {
   if (near)
     sl_fail (e, "palette '%.64s' is unknown (did you mean '%s'?)", name, near);
   else
-    sl_fail (e, "palette '%.64s' is unknown: use blues, viridis or rdbu", name);
+    sl_fail (e,
+             "palette '%.64s' is unknown: use blues, viridis, cividis, magma, "
+             "greys or rdbu",
+             name);
   return NULL;
 }
 

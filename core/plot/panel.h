@@ -1,11 +1,12 @@
 /* panel.h - the inside of a figure: its panels and their kinds.
 **
-** A kind of panel is one file with one table of functions (heat.c, line.c);
-** layout, output and text know panels only through that table. */
+** A kind of panel is one file with one table of functions (heat.c, line.c,
+** bars.c); layout, output and text know panels only through that table. */
 #ifndef SL_PANEL_H
 #define SL_PANEL_H
 #include "plot/bytes.h"
 #include "plot/figure.h"
+#include "plot/marks.h"
 #include "plot/palette.h"
 #include "plot/ticks.h"
 #include <cairo.h>
@@ -27,22 +28,43 @@ typedef struct sl_heat_data {
   int mask_upper, any_nan, any_below, any_above;
   char *quantity;
   char *lead; /* name of the first column, or NULL */
+  size_t first_key;
+  sl_marks_data keys, queries;
 } sl_heat_data;
 
 typedef struct sl_series_data {
   char *label;
   size_t n;
   double *x, *y, *low, *high; /* y, or low and high, may be NULL */
-  int markers;
+  int markers, points;
 } sl_series_data;
+
+/* What an axis shows: the range as asked for, what the data need (lo > hi:
+** nothing), and the range that follows. */
+typedef struct sl_span {
+  sl_range asked, range;
+  double lo, hi;
+} sl_span;
 
 typedef struct sl_lines_data {
   int n;
   sl_series_data *series;
-  sl_range x, y;
-  double first, last; /* smallest and largest x; first > last: none */
-  size_t left_out;    /* points that a logarithmic axis or infinity excludes */
+  sl_span x, y;
+  sl_marks_data xticks, yticks;
+  double aspect;
+  size_t left_out; /* points that a logarithmic axis or infinity excludes */
 } sl_lines_data;
+
+typedef struct sl_bars_data {
+  size_t groups;
+  sl_marks_data names; /* of the groups, at 1 .. groups */
+  int n;
+  sl_series_data *series; /* x is NULL */
+  sl_span y;
+  sl_marks_data yticks;
+  double aspect;
+  size_t left_out;
+} sl_bars_data;
 
 typedef struct sl_panel {
   const struct sl_panel_kind *kind;
@@ -50,6 +72,7 @@ typedef struct sl_panel {
   union {
     sl_heat_data heat;
     sl_lines_data lines;
+    sl_bars_data bars;
   };
 } sl_panel;
 
@@ -63,13 +86,20 @@ typedef struct sl_render {
 } sl_render;
 
 typedef struct sl_panel_kind {
+  const char *name;
   int has_bar; /* a colour bar belongs to it */
   void (*drop) (sl_panel *p);
-  /* Size of the plot area in pixels, wanted about 'side' large. */
+  /* Give panels 0 .. count - 1 of the figure what they share. */
+  int (*share) (sl_figure *f, int count, sl_error *e);
+  /* Size of the plot area in pixels, wanted about 'side' large; side < 0: as
+  ** -side says. */
   void (*size) (const sl_panel *p, double side, double *w, double *h);
   void (*ticks) (const sl_panel *p, sl_axis axis, int most, sl_ticks *t);
   /* Where a tick sits: 0..1 from the left or from the top. */
   double (*along) (const sl_panel *p, sl_axis axis, double at);
+  /* Entry i of the legend: "" is left out; NULL behind the last. */
+  const char *(*entry) (const sl_panel *p, int i);
+  void (*sample) (const sl_panel *p, int i, cairo_t *cr, const sl_box *b);
   void (*draw) (const sl_panel *p, cairo_t *cr, const sl_box *plot,
                 const sl_render *r);
   /* Lines of text at most 'columns' wide, each ended by '\n'. */
@@ -77,12 +107,13 @@ typedef struct sl_panel_kind {
                 sl_bytes *out);
 } sl_panel_kind;
 
-extern const sl_panel_kind sl_heat_kind, sl_lines_kind;
+extern const sl_panel_kind sl_heat_kind, sl_lines_kind, sl_bars_kind;
 
 struct sl_figure {
   char *title, *caption; /* never NULL */
-  int rows, columns, shared_bar, dpi;
-  int n; /* panels so far */
+  int rows, columns, shared, dpi;
+  double size; /* inches, or 0 */
+  int n;       /* panels so far */
   sl_panel *panel;
 };
 
@@ -91,11 +122,29 @@ struct sl_figure {
 char *sl_text_copy (const char *text, const char *def, const char *what,
                     sl_error *e);
 
-/* The kind's own part of sl_figure_heat and sl_figure_lines. 'limit' bounds the
-** stored values of a heat map each way. On failure the panel holds what 'drop'
-** can free. */
+/* The kind's own part of sl_figure_heat and its like. 'limit' bounds the stored
+** values of a heat map each way. On failure the panel holds what 'drop' can
+** free. */
 int sl_heat_fill (sl_panel *p, const sl_heat *heat, size_t limit, sl_error *e);
 int sl_lines_fill (sl_panel *p, const sl_lines *lines, sl_error *e);
+int sl_bars_fill (sl_panel *p, const sl_bars *bars, sl_error *e);
+
+/* What line.c and bars.c share (span.c). settle: the range that was asked for,
+** completed by lo and hi and widened a little where it was free. take: a copy
+** of n points. drop: frees one. Error bars reach from low to high at x, with
+** caps of that half width; x and y are of the page. */
+void sl_span_include (sl_span *s, double x);
+int sl_span_settle (sl_span *s, const char *what, sl_error *e);
+int sl_series_take (sl_series_data *to, const sl_series *from, int number,
+                    const char *what, sl_error *e);
+void sl_series_drop (sl_series_data *s);
+/* -1 and a sentence unless series i has the label that it has in panel 1. */
+int sl_series_agree (const sl_series_data *first, int n_first,
+                     const sl_series_data *s, int n, int panel, sl_error *e);
+int sl_shown (double x, int log); /* finite, and positive if log */
+double sl_aspect (double given);  /* 0 gives the default */
+int sl_check_aspect (double aspect, sl_error *e);
+void sl_error_bar (cairo_t *cr, double x, double low, double high, double cap);
 
 /* Heat maps. range: the one for data lo..hi (lo > hi: none), by what was
 ** asked. show: in this range. at: the value shown at a row and column when
@@ -107,19 +156,33 @@ void sl_heat_show (sl_heat_data *h, sl_range range);
 double sl_heat_at (const sl_heat_data *h, size_t coarse_rows,
                    size_t coarse_cols, size_t row, size_t col, int *masked);
 sl_rgb sl_heat_colour (const sl_heat_data *h, double value, int masked);
-/* Ticks of columns: the lead, then key positions. */
+/* Ticks of columns, the lead and the keys, and of rows. */
 void sl_heat_key_ticks (const sl_heat_data *h, int most, sl_ticks *t);
+void sl_heat_query_ticks (const sl_heat_data *h, int most, sl_ticks *t);
 /* Paths needed to draw the map as cells. */
 size_t sl_heat_runs (const sl_heat_data *h);
 
-/* The sign of series i in a legend, in the box. */
-void sl_lines_sample (const sl_panel *p, int i, cairo_t *cr, const sl_box *b);
-
-/* Text of the kinds (text.c). */
+/* Text of the kinds (heat_text.c, line_text.c). */
 void sl_heat_text (const sl_panel *p, const sl_text_style *style, int columns,
                    sl_bytes *out);
 void sl_lines_text (const sl_panel *p, const sl_text_style *style, int columns,
                     sl_bytes *out);
+
+/* Pieces of text (text.c). wrapped: broken at spaces into lines; what an ASCII
+** terminal cannot show becomes '?'. fit: one piece of at most 'columns'
+** characters without a line end; returns how many it took. */
+enum { SL_FOREGROUND = 38, SL_BACKGROUND = 48 };
+void sl_put_spaces (sl_bytes *out, int n);
+int sl_text_width (const char *text); /* characters */
+void sl_put_wrapped (sl_bytes *out, const sl_text_style *style, int columns,
+                     const char *text);
+int sl_put_fit (sl_bytes *out, const sl_text_style *style, int columns,
+                const char *text);
+void sl_put_colour (sl_bytes *out, const sl_text_style *style, int ground,
+                    sl_rgb c);
+/* The mark for t of 0..1, darkest at 1, on terminals without colour. */
+char sl_ramp (double t);
+extern const char sl_ramp_marks[]; /* all of them, lightest first */
 
 /* What a reader must be told about how the figure shows its data, as
 ** sentences. */

@@ -92,12 +92,24 @@ char *sl_number_text (double x, int digits, char *text, size_t size) {
   return text;
 }
 
-static void add (sl_ticks *t, double at, const char *label) {
-  size_t n = strlen (label), most = sizeof t->label[0] - 1;
+/* Bytes of text that fit, whole characters only. */
+static size_t fitting (const char *text, size_t most) {
+  size_t n = strlen (text);
+  if (n <= most) return n;
+  for (n = most; n > 0 && ((unsigned char)text[n] & 0xc0) == 0x80;) n--;
+  return n;
+}
+
+void sl_ticks_add (sl_ticks *t, double at, const char *label) {
+  static const char cut[] = "…";
+  size_t most = SL_TICK_BYTES - 1, n = fitting (label, most);
+  char *to;
   if (t->n == SL_MAX_TICKS) return;
   t->at[t->n] = at;
-  memcpy (t->label[t->n], label, n < most ? n : most);
-  t->label[t->n++][n < most ? n : most] = 0;
+  to = t->label[t->n++];
+  if (label[n]) n = fitting (label, most - strlen (cut));
+  memcpy (to, label, n);
+  strcpy (to + n, label[n] ? cut : "");
 }
 
 static void linear (double min, double max, int most, sl_ticks *t) {
@@ -122,7 +134,7 @@ static void linear (double min, double max, int most, sl_ticks *t) {
     else
       snprintf (text, sizeof text, "%.*f", digits, i == 0 ? 0.0 : x);
     if (scientific) short_exponent (text);
-    add (t, x, text);
+    sl_ticks_add (t, x, text);
   }
 }
 
@@ -137,7 +149,7 @@ static void logarithmic (double min, double max, int most, sl_ticks *t) {
       for (size_t i = 0; i < 3; i++) {
         double x = mantissa[i] * pow (10, k);
         if (x < min * (1 - 1e-9) || x > max * (1 + 1e-9)) continue;
-        add (t, x, sl_number_text (x, 3, text, sizeof text));
+        sl_ticks_add (t, x, sl_number_text (x, 3, text, sizeof text));
       }
     if (t->n >= 2 && t->n <= most) return;
     t->n = 0;
@@ -152,33 +164,33 @@ static void logarithmic (double min, double max, int most, sl_ticks *t) {
     int labelled = k >= first && ((k % stride) + stride) % stride == 0;
     if (labelled && plain) sl_number_text (pow (10, k), 3, text, sizeof text);
     if (labelled && !plain) snprintf (text, sizeof text, "1e%d", k);
-    if (k >= first) add (t, pow (10, k), text);
+    if (k >= first) sl_ticks_add (t, pow (10, k), text);
     for (int i = 2; i < 10 && decades <= 8; i++)
       if (i * pow (10, k) >= min && i * pow (10, k) <= max)
-        add (t, i * pow (10, k), "");
+        sl_ticks_add (t, i * pow (10, k), "");
   }
 }
 
 void sl_ticks_range (const sl_range *r, int most, sl_ticks *t) {
-  t->n = 0;
+  t->n = 0, t->words = 0;
   (r->log ? logarithmic : linear) (r->min, r->max, most < 2 ? 2 : most, t);
 }
 
-void sl_ticks_positions (size_t n, int most, sl_ticks *t) {
+void sl_ticks_positions (size_t first, size_t last, int most, sl_ticks *t) {
   static const unsigned mantissa[] = { 1, 2, 5 };
-  size_t step = 1, power = 1;
+  size_t n = last - first + 1, step = 1, power = 1;
   char text[24];
   if (most > SL_MAX_TICKS) most = SL_MAX_TICKS;
   for (int i = 1; (n + step - 1) / step > (size_t)most; i++) {
     if (i % 3 == 0) power *= 10;
     step = mantissa[i % 3] * power;
   }
-  t->n = 0;
-  for (size_t k = 1; k <= n;) {
+  t->n = 0, t->words = 0;
+  for (size_t k = first; k <= last;) {
     snprintf (text, sizeof text, "%zu", k);
-    add (t, (double)k, text);
-    if (n - k < step) break;
-    k = k == 1 && step > 2 ? step : k + step;
+    sl_ticks_add (t, (double)k, text);
+    if (last - k < step) break;
+    k = k == first && step > 2 ? (k / step + 1) * step : k + step;
   }
 }
 
@@ -188,6 +200,10 @@ char *sl_pretty (const char *label, char *text, size_t size) {
   int power = 0;
   size_t n = 0;
   text[0] = 0;
+  if (label[strspn (label, "0123456789.e-")]) { /* the name of a column */
+    snprintf (text, size, "%s", label);
+    return text;
+  }
   for (const char *p = label; *p; p++) {
     char single[2] = { *p, 0 };
     const char *piece = single;
@@ -200,7 +216,7 @@ char *sl_pretty (const char *label, char *text, size_t size) {
         piece = "×10";
     } else if (*p == '-')
       piece = power ? "⁻" : "−";
-    else if (power)
+    else if (power && *p != '.')
       piece = superscript[*p - '0'];
     n += (size_t)snprintf (text + n, size - n, "%s", piece);
     if (n >= size) break;

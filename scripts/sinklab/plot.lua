@@ -1,37 +1,52 @@
---- plot.lua - lab.plot: heat maps, grids of heads, panels and line plots.
+--- plot.lua - lab.plot: heat maps, grids of heads, lines, points, bars, small multiples.
 --
 -- Each function gives a figure: `figure:save "NAME.png"` (also .svg and .pdf) writes
 -- it, `figure:text()` and the prompt show it in the terminal, `run:figure` saves all
 -- three files. Positions count from 1; queries go down and keys across.
 local core = require "sinklab.core"
 local check = require "sinklab.check"
+local series = require "sinklab.plot_series"
 
 local plot = {}
 
 -- What a heat map shows unless told otherwise.
 local QUANTITY = "attention weight"
 
+local PALETTES = { "blues", "viridis", "cividis", "magma", "greys", "rdbu" }
+local scale_rule = { "string", choices = { "linear", "log" } }
+
 -- Options of one heat map; core checks the data and the range.
 local heat_rules = {
   title = { "string" }, side = { "string" },
   xlabel = { "string" }, ylabel = { "string" }, quantity = { "string" },
-  palette = { "string", choices = { "blues", "viridis", "rdbu" } },
+  palette = { "string", choices = PALETTES },
   vmin = { "number string" }, vmax = { "number string" },
-  log = { "boolean" }, mask_upper = { "boolean" }, lead = { "string" },
+  scale = scale_rule, log = { "boolean" },
+  mask_upper = { "boolean" }, lead = { "string" },
+  without_first = { "boolean" },
+  tokens = { "table" }, keys = { "table" }, queries = { "table" },
 }
 
--- Options of one line plot.
-local line_rules = {
-  title = { "string" }, xlabel = { "string" }, ylabel = { "string" },
-  xlog = { "boolean" }, ylog = { "boolean" },
-  xmin = { "number string" }, xmax = { "number string" },
+-- Options of axes with numbers upright.
+local axis_rules = {
+  title = { "string" }, side = { "string" },
+  xlabel = { "string" }, ylabel = { "string" },
+  scale = scale_rule, ylog = { "boolean" },
   ymin = { "number string" }, ymax = { "number string" },
+  aspect = { "number" }, yticks = { "table" }, bands = series.band_rule,
 }
+-- Those and of axes with numbers across.
+local line_rules = {
+  xscale = scale_rule, xlog = { "boolean" },
+  xmin = { "number string" }, xmax = { "number string" }, xticks = { "table" },
+}
+for key, rule in pairs(axis_rules) do line_rules[key] = rule end
 
 -- Options of a whole figure.
 local figure_rules = {
   title = { "string" }, caption = { "string" },
   samples = { "integer", min = 1 }, dpi = { "integer", min = 72, max = 600 },
+  size = { "number" },
 }
 
 local function merged(...)
@@ -42,14 +57,6 @@ local function merged(...)
   return out
 end
 
---- The caption; with the number of samples it says what is shown over them.
-local function caption(o, quantity)
-  if not o.samples then return o.caption end
-  local samples = ("%d sample%s"):format(o.samples, o.samples == 1 and "" or "s")
-  local said = o.caption or quantity
-  return said and said .. ", " .. samples or samples
-end
-
 --- The values of `o` whose keys are in `rules`.
 local function pick(o, rules)
   local out = {}
@@ -57,40 +64,151 @@ local function pick(o, rules)
   return out
 end
 
-local function figure(what, o, spec, quantity)
-  spec.what, spec.caption, spec.dpi = what, caption(o, quantity), o.dpi
+--- Replace the option `scale` by core's switch.
+local function use_scale(panel, scale, switch)
+  if panel[scale] then panel[switch] = panel[scale] == "log" end
+  panel[scale] = nil
+end
+
+--- The caption: what the script says, else the quantity; then the number of samples.
+local function caption(o, quantity, needs_samples)
+  local said = o.caption or quantity
+  local samples
+  if o.samples then
+    samples = ("%d sample%s"):format(o.samples, o.samples == 1 and "" or "s")
+  elseif needs_samples and not o.caption then
+    samples = "sample count not given"
+  end
+  return said and samples and said .. ", " .. samples or said or samples
+end
+
+local function figure(what, o, spec, said, needs_samples)
+  spec.what, spec.dpi, spec.size = what, o.dpi, o.size
+  spec.caption = caption(o, said, needs_samples)
   return core.figure(spec)
 end
 
+-- Panels for core.
+
+--- Rows and columns of a matrix, as far as they can be seen here.
+local function shape_of(data)
+  if type(data) == "table" then
+    return #data, type(data[1]) == "table" and #data[1] or 0
+  end
+  if core.is_tensor(data) and #data.shape == 2 then
+    return data.shape[1], data.shape[2]
+  end
+end
+
+local function without_first_column(data)
+  if type(data) ~= "table" then return data:narrow(2, 2, data.shape[2] - 1) end
+  local out = {}
+  for i, row in ipairs(data) do
+    out[i] = type(row) == "table" and table.move(row, 2, #row, 1, {}) or row
+  end
+  return out
+end
+
+--- Names of queries and keys: both from `tokens` unless given by themselves.
+local function take_tokens(what, panel, rows, columns)
+  local tokens = panel.tokens
+  panel.tokens = nil
+  if not tokens then return end
+  local keys = columns - (panel.lead and 1 or 0)
+  if #tokens ~= keys or (not panel.queries and #tokens ~= rows) then
+    check.fail("%s: %d tokens for %d queries and %d keys (keys = and queries = name them apart)",
+      what, #tokens, rows, keys)
+  end
+  panel.keys = panel.keys or tokens
+  panel.queries = panel.queries or tokens
+end
+
+--- A heat map for core from options and a matrix.
+local function heat_panel(what, panel, data)
+  local rows, columns = shape_of(data)
+  use_scale(panel, "scale", "log")
+  if rows then
+    take_tokens(what, panel, rows, columns)
+    if panel.without_first then
+      if panel.lead then
+        check.fail("%s: without_first = true with a first column that is no position (lead)",
+          what)
+      end
+      if columns < 2 then
+        check.fail("%s: without_first = true leaves nothing of %d columns", what, columns)
+      end
+      data = without_first_column(data)
+      panel.first_key = 2
+      if panel.keys then panel.keys = table.move(panel.keys, 2, #panel.keys, 1, {}) end
+      -- What the sink hid is faint on 0 to 1.
+      if panel.vmin == nil and panel.vmax == nil and not panel.log then
+        panel.vmin, panel.vmax = 0, "data"
+      end
+    end
+  end
+  if panel.keys then panel.xlabel = panel.xlabel or "key" end
+  if panel.queries then panel.ylabel = panel.ylabel or "query" end
+  panel.without_first, panel.tokens = nil, nil
+  panel.kind, panel.data = "heat", data
+  return panel
+end
+
+--- Lines, points or bars for core; also what the caption says of bands.
+local function axes_panel(what, panel, list, kind)
+  local said
+  panel.series, said = series.plain(what, list, kind, panel.bands)
+  panel.bands = nil
+  use_scale(panel, "scale", "ylog")
+  use_scale(panel, "xscale", "xlog")
+  for _, key in ipairs { "xticks", "yticks" } do
+    panel[key], panel[key .. "_names"] = series.ticks(what .. ": " .. key, panel[key])
+  end
+  panel.kind = kind == "bars" and "bars" or "lines"
+  return panel, said
+end
+
 --- A heat map of one matrix.
--- @param data        tensor (queries, keys), or a table of rows of numbers; NaN is grey
--- @param title
--- @param caption     below the figure
--- @param samples     how many samples the values are over: ends the caption, which is
---                    then the quantity by default
--- @param quantity    what the colours measure, default "attention weight"
--- @param vmin,vmax   range of the colours. Neither given: 0 to 1 if all data lie there,
---                    otherwise the data's range. One given, or "data": the other end
---                    from the data
--- @param log         logarithmic colours
--- @param palette     "blues" (default), "viridis" or "rdbu"
+--
+-- Matrices larger than the pixels there are show the largest of each block of cells,
+-- and the figure says so: a single dark cell stays visible.
+-- @param data      tensor (queries, keys), or a table of rows of numbers; NaN is grey
+-- @param title     above the figure
+-- @param caption   below it; default the quantity and the number of samples
+-- @param samples   how many samples the values are over
+-- @param size      inches of each panel's plot the long way, 0.3 to 20; default by the
+--                  number of panels
+-- @param dpi       of the PNG, 72 to 600, default 200
+-- @param quantity  what the colours measure, default "attention weight"
+-- @param scale     "log" for logarithmic colours; default "linear"
+-- @param log       true is scale = "log"
+-- @param vmin, vmax  range of the colours. Neither given: 0 to 1 if all data lie there,
+--                  otherwise the data's range. One given, or "data": the other end from
+--                  the data
+-- @param palette   "blues" (default), "viridis", "cividis", "magma", "greys"; "rdbu" for
+--                  values of both signs
+-- @param without_first  leave out key position 1, where a sink hides the rest; the
+--                  colours are then from 0 to the largest value left
+-- @param tokens    names instead of positions on both axes
+-- @param keys, queries  names on one axis
 -- @param mask_upper  leave out keys after the query
--- @param side        text at the left edge
--- @param lead        name of the first column, if that is no key position: positions
---                    then begin at the second
--- @param xlabel,ylabel  default "key position" and "query position"
--- @param dpi         of the PNG, default 200
+-- @param lead      name of the first column, if that is no key position: positions then
+--                  begin at the second
+-- @param xlabel, ylabel  default "key position" and "query position", with tokens "key"
+--                  and "query"
+-- @param side      text at the left edge
 -- @return figure
+-- @error an unknown option, a matrix that is empty or not rectangular, a range that is
+--   empty, tokens that are not as many as rows and columns
 -- @example
---   print(lab.plot.heat({ { 1, 0, 0 }, { 0.5, 0.5, 0 }, { 0.9, 0, 0.1 } },
---     { title = "one head", samples = 1 }))
+--   local w = lab.tensor { { 1, 0, 0 }, { 0.9, 0.1, 0 }, { 0.8, 0.1, 0.1 } }
+--   print(lab.plot.heat(w, { tokens = { "the", "cat", "sat" }, samples = 1 }))
 function plot.heat(data, given)
   local what = "lab.plot.heat"
   local o = check.options(what, given, merged(heat_rules, figure_rules))
-  local panel = pick(o, heat_rules)
-  panel.title, panel.data = nil, data
+  local panel = heat_panel(what, pick(o, heat_rules), data)
+  panel.title = nil
   return figure(what, o, { title = o.title, panels = { panel } },
-    o.quantity or QUANTITY)
+    o.quantity or QUANTITY, true)
 end
 
 -- From here on the layer and the head are named once, at the edges of the grid.
@@ -116,25 +234,24 @@ local function with_null(what, found)
 end
 
 --- A grid of heads: layers down, heads across, one colour bar.
--- @param weights   tensor (layers, heads, queries, keys), or what lab.sinks measured:
---                  its mean
--- @param null      with a measurement: a first column of its own for the mass that is
---                  not on tokens, "null" (on nothing), "virtual" (on a key bias or
---                  registers) or "other" (both)
--- @param title,caption,samples,quantity,vmin,vmax,log,palette,mask_upper,side,lead,
---        xlabel,ylabel,dpi  as for lab.plot.heat; the range is that of all heads together and
---                    0 to 1 by default
+-- @param weights  tensor (layers, heads, queries, keys), or what lab.sinks measured:
+--                 its mean, over its number of samples
+-- @param null     with a measurement: a first column of its own for the mass that is
+--                 not on tokens, "null" (on nothing), "virtual" (on a key bias or
+--                 registers) or "other" (both)
+-- @param given    as for lab.plot.heat; the range is that of all heads together and 0
+--                 to 1 by default
 -- @return figure
+-- @error as lab.plot.heat; null = true where nothing of the kind was measured
 -- @example
---   local task = lab.task.trigger_mean {}
---   local model = lab.model.attention_only { task = task }
---   local found = lab.sinks(model, task:batch { n = 16, trigger = 8 })
---   print(lab.plot.heads(found, { samples = 16 }))
+--   local w = lab.full({ 2, 2, 4, 4 }, 0.25)
+--   print(lab.plot.heads(w, { title = "uniform", samples = 10 }))
 function plot.heads(weights, given)
   local what = "lab.plot.heads"
   local o = check.options(what, given, merged(heat_rules, figure_rules, {
     null = { "boolean", default = false } }))
   if type(weights) == "table" and core.is_tensor(weights.mean) then
+    o.samples = o.samples or weights.samples
     if o.null then
       weights, o.lead = with_null(what, weights)
     else
@@ -148,15 +265,18 @@ function plot.heads(weights, given)
       core.is_tensor(weights)
       and "shape (" .. table.concat(weights.shape, ", ") .. ")" or type(weights))
   end
-  if o.vmin == nil and o.vmax == nil and not o.log then o.vmin, o.vmax = 0, 1 end
+  local log = o.scale == "log" or o.log
+  if o.vmin == nil and o.vmax == nil and not log and not o.without_first then
+    o.vmin, o.vmax = 0, 1
+  end
   local layers, heads = weights.shape[1], weights.shape[2]
   local many = layers >= MANY_HEADS or heads >= MANY_HEADS
   local panels = {}
   for l = 1, layers do
     local layer = weights:select(1, l)
     for h = 1, heads do
-      local panel = pick(o, heat_rules)
-      panel.data = layer:select(1, h)
+      local panel = heat_panel(what, pick(o, heat_rules), layer:select(1, h))
+      panel.title = nil
       if not many then
         panel.title = ("layer %d head %d"):format(l, h)
       else
@@ -167,50 +287,116 @@ function plot.heads(weights, given)
     end
   end
   return figure(what, o, { title = o.title, rows = layers, columns = heads,
-    shared_bar = true, panels = panels }, o.quantity or QUANTITY)
+    shared = true, panels = panels }, o.quantity or QUANTITY, true)
 end
 
---- One panel's table for core: a heat map if it has data, lines if it has series.
+--- One panel's table for core, by its kind: a heat map if it has data; with series,
+-- bars if it has names, else what its kind says, or lines. Also what it measures and
+-- what the caption says of bands.
 local function panel_of(what, given)
   if type(given) ~= "table" then
     check.fail("%s: expected a table, got a %s", what, type(given))
   end
-  local heat = given.series == nil
-  local own = heat and { data = { "tensor table", required = true } }
-      or { series = { "table", required = true } }
+  if given.series == nil then
+    local o = check.options(what, given, merged(heat_rules, {
+      data = { "tensor table", required = true } }))
+    local data = o.data
+    return heat_panel(what, o, data), o.quantity or QUANTITY
+  end
+  local kind = given.kind or (given.names and "bars") or "lines"
   local o = check.options(what, given,
-    merged(heat and heat_rules or line_rules, own))
-  o.kind = heat and "heat" or "lines"
-  return o
+    merged(kind == "bars" and axis_rules or line_rules, {
+      series = { "table", required = true },
+      names = kind == "bars" and { "table", required = true } or nil,
+      kind = { "string", choices = { "lines", "scatter", "bars" } },
+    }))
+  local panel, said = axes_panel(what, o, o.series, kind)
+  return panel, panel.ylabel, said
 end
 
---- Panels side by side, each with its own range and colour bar.
--- @param panels   list of { data =, title =, quantity =, vmin =, vmax =, ... } (heat
---                 maps: options of lab.plot.heat) or { series =, title =, ... } (lines:
---                 options of lab.plot.lines)
--- @param columns  of the grid, default: about as many as rows
--- @param title,caption,samples,dpi  of the figure, as for lab.plot.heat
+--- The panels for core, and the caption: what they measure, each named once.
+local function panels_of(what, panels)
+  if type(panels) ~= "table" or #panels == 0 then
+    check.fail("%s: expected a list of panels such as { data = ..., title = ... }",
+      what)
+  end
+  local list, said, seen, needs = {}, {}, {}, false
+  for i, given in ipairs(panels) do
+    local panel, quantity, band = panel_of(("%s: panel %d"):format(what, i), given)
+    list[i] = panel
+    needs = needs or panel.kind == "heat"
+    for _, words in ipairs { quantity or "", band or "" } do
+      if words ~= "" and not seen[words] then
+        seen[words] = true
+        said[#said + 1] = words
+      end
+    end
+  end
+  return list, #said > 0 and table.concat(said, "; ") or nil, needs
+end
+
+--- Panels side by side, each with its own range and colour bar or legend.
+-- @param panels   list of { data =, title =, quantity =, vmin =, ... } (heat maps:
+--                 options of lab.plot.heat), { series =, title =, ... } (lines: options
+--                 of lab.plot.lines; kind = "scatter" for points) and { series =,
+--                 names =, ... } (bars: options of lab.plot.bars)
+-- @param columns  of the grid, default about as many as rows
+-- @param title, caption, samples, size, dpi  of the figure, as for lab.plot.heat
 -- @return figure
--- @error a panel with neither data nor series
+-- @error an unknown option of the figure or of a panel, which the message numbers
 -- @example
---   print(lab.plot.panels { { data = { { 1, 0 }, { 0.5, 0.5 } }, title = "weights" },
---     { series = { { y = { 3, 2, 1 } } }, title = "loss" } })
+--   print(lab.plot.panels({
+--     { title = "weights", data = { { 1, 0 }, { 0.5, 0.5 } } },
+--     { title = "loss", series = { { y = { 3, 2, 1 } } } },
+--   }, { samples = 1 }))
 function plot.panels(panels, given)
   local what = "lab.plot.panels"
   local o = check.options(what, given, merged(figure_rules, {
     columns = { "integer", min = 1 },
   }))
-  if type(panels) ~= "table" or #panels == 0 then
-    check.fail("%s: expected a list of panels such as { data = ..., title = ... }",
-      what)
-  end
+  local list, said, needs = panels_of(what, panels)
   local columns = math.min(o.columns or math.ceil(math.sqrt(#panels)), #panels)
-  local list = {}
-  for i, panel in ipairs(panels) do
-    list[i] = panel_of(("%s: panel %d"):format(what, i), panel)
-  end
   return figure(what, o, { title = o.title, columns = columns,
-    rows = math.ceil(#panels / columns), panels = list })
+    rows = math.ceil(#panels / columns), panels = list }, said, needs)
+end
+
+--- Small multiples: panels of one kind in a grid, with one range, one set of axis labels
+-- and one colour bar or legend for all.
+-- @param panels   as for lab.plot.panels, row by row; labels of axes are those of the
+--                 first
+-- @param columns  how many panels in a row, or a list of names, one above each column
+-- @param rows     a list of names, one beside each row
+-- @param title, caption, samples, size, dpi  of the figure, as for lab.plot.heat
+-- @return figure
+-- @error panels of different kinds or quantities, series that differ in their labels,
+--   names that are not as many as rows or columns
+-- @example
+--   local function panel(k) return { series = { { y = { k, 2 * k, 4 * k } } } } end
+--   print(lab.plot.grid({ panel(1), panel(2), panel(3), panel(4) },
+--     { columns = { "16 tokens", "64 tokens" }, rows = { "softmax", "relu" } }))
+function plot.grid(panels, given)
+  local what = "lab.plot.grid"
+  local o = check.options(what, given, merged(figure_rules, {
+    columns = { "integer table", min = 1 }, rows = { "table" },
+  }))
+  local list, said, needs = panels_of(what, panels)
+  local names = type(o.columns) == "table" and o.columns or nil
+  local columns = names and #names or o.columns or math.ceil(math.sqrt(#panels))
+  if columns == 0 then check.fail("%s: option 'columns' is an empty list", what) end
+  columns = math.min(columns, #panels)
+  local rows = math.ceil(#panels / columns)
+  if o.rows and #o.rows ~= rows then
+    check.fail("%s: %d names of rows, but %d panels in %d columns make %d", what,
+      #o.rows, #panels, columns, rows)
+  end
+  for i, panel in ipairs(list) do
+    if names and i <= columns then panel.title = panel.title or names[i] end
+    if o.rows and i % columns == 1 % columns then
+      panel.side = panel.side or o.rows[(i - 1) // columns + 1]
+    end
+  end
+  return figure(what, o, { title = o.title, columns = columns, rows = rows,
+    shared = true, panels = list }, said, needs)
 end
 
 --- Two panels for lab.plot.panels: a head's mean weights and their standard deviation
@@ -219,13 +405,13 @@ end
 -- @param layer    from 1, default 1
 -- @param head     from 1, default 1
 -- @param title    in front of "mean" and "std"
--- @param letters  of the two panels, { "a", "b" }; default none
--- @return two panels
+-- @param letters  of the two panels, such as { "a", "b" }; default none
+-- @return panel of the mean, panel of the standard deviation
+-- @error a first argument without maps
 -- @example
---   local task = lab.task.trigger_mean {}
---   local model = lab.model.attention_only { task = task }
---   local found = lab.sinks(model, task:batch { n = 16, trigger = 8 })
---   print(lab.plot.panels { lab.plot.mean_and_std(found, { letters = { "a", "b" } }) })
+--   local sinks = { mean = lab.full({ 1, 1, 3, 3 }, 0.5), std = lab.zeros { 1, 1, 3, 3 } }
+--   local mean, std = lab.plot.mean_and_std(sinks, { title = "softmax" })
+--   print(lab.plot.panels({ mean, std }, { samples = 1000 }))
 function plot.mean_and_std(sinks, given)
   local what = "lab.plot.mean_and_std"
   local o = check.options(what, given, {
@@ -248,28 +434,82 @@ function plot.mean_and_std(sinks, given)
     panel(2, sinks.std, ("std (max %.1g)"):format(largest), "standard deviation")
 end
 
---- A line plot.
--- @param series  list of { x =, y =, low =, high =, label =, markers = }; x, y and the
---                band low..high are lists of numbers or tensors of one axis; x defaults
---                to 1, 2, ...; NaN interrupts a line
--- @param title,caption,samples,dpi  of the figure, as for lab.plot.heat
--- @param xlabel,ylabel
--- @param xlog,ylog   logarithmic axes; points that are not positive are left out and
---                    counted below the figure
--- @param xmin,xmax,ymin,ymax  ranges of the axes, default a little wider than the data
+local function axes_figure(what, list, given, rules, kind, names)
+  local o = check.options(what, given, merged(rules, figure_rules))
+  local panel, said = axes_panel(what, pick(o, rules), list, kind)
+  panel.title, panel.names = nil, names
+  -- A caption of the script's own still says what a band is.
+  if said and o.caption then o.caption = o.caption .. "; " .. said end
+  local quantity = o.ylabel and said and o.ylabel .. ": " .. said or said
+  if not quantity and o.samples then quantity = o.ylabel end
+  return figure(what, o, { title = o.title, panels = { panel } }, quantity)
+end
+
+--- A line plot, with bands over seeds.
+-- @param list     list of series { label =, x =, y =, low =, high =, markers = }: x, y
+--                 and the band low..high are lists of numbers or tensors of one axis; x
+--                 defaults to 1, 2, ...; NaN interrupts a line. Instead of x and y: log =
+--                 what lab.train returned (x is its steps, y its losses, or the column
+--                 that key = names), or runs = a list of several such, or of
+--                 { x =, y = }, whose mean and band are drawn. Runs need not have the
+--                 same x: each is straight between its points and ends where it ends
+-- @param bands    what a band over runs shows: "range" (default: mean, smallest and
+--                 largest), "std" (mean ± standard deviation), "sem" (± standard error)
+--                 or "quartiles" (about the median); the caption says it
+-- @param xlabel, ylabel  of the axes
+-- @param scale, xscale  "log" for a logarithmic axis, upright and across; points that
+--                 are not positive are left out and counted below the figure
+-- @param ylog, xlog  true is scale = "log", xscale = "log"
+-- @param xmin, xmax, ymin, ymax  ranges of the axes, default a little wider than the
+--                 data; "data": that end from the data
+-- @param xticks, yticks  a list of numbers, or { at = numbers, names = strings }
+-- @param aspect   width over height, 0.2 to 5, default 1.5
+-- @param title, caption, samples, size, dpi, side  as for lab.plot.heat
 -- @return figure
+-- @error an unknown option, lists of different lengths, runs whose x do not ascend
 -- @example
---   print(lab.plot.lines({ { y = { 1, 0.1, 0.01 }, label = "softmax" } },
---     { ylog = true, xlabel = "step", ylabel = "loss" }))
-function plot.lines(series, given)
-  local what = "lab.plot.lines"
-  local o = check.options(what, given, merged(line_rules, figure_rules))
-  if type(series) ~= "table" or #series == 0 then
-    check.fail("%s: expected a list of series such as { x = ..., y = ... }", what)
+--   print(lab.plot.lines({
+--     { label = "softmax", runs = { { 3, 2, 1 }, { 4, 2, 1.5 } } },
+--     { label = "relu", y = { 3, 1, 0.1 } },
+--   }, { scale = "log", xlabel = "step", ylabel = "loss" }))
+function plot.lines(list, given)
+  return axes_figure("lab.plot.lines", list, given, line_rules, "lines")
+end
+
+--- Points, with error bars where a series has low and high or runs.
+-- @param list   list of series { label =, x =, y =, low =, high = }, or with runs as
+--               for lab.plot.lines
+-- @param given  as for lab.plot.lines
+-- @return figure
+-- @error as lab.plot.lines
+-- @example
+--   print(lab.plot.scatter({ { label = "heads", x = { 0.1, 0.9, 0.99 },
+--     y = { 1.5, 0.2, 0.01 } } }, { xlabel = "weight on position 1", ylabel = "entropy" }))
+function plot.scatter(list, given)
+  return axes_figure("lab.plot.scatter", list, given, line_rules, "scatter")
+end
+
+--- Bars in groups, with error bars.
+-- @param names   of the groups, along the axis
+-- @param list    list of series { label =, y = one number a group, low =, high = }; or
+--                runs = a list of such lists, whose mean and spread are drawn. NaN: no
+--                bar
+-- @param bands, xlabel, ylabel, scale, ylog, ymin, ymax, yticks, aspect  as for
+--                lab.plot.lines; a linear axis holds 0
+-- @param title, caption, samples, size, dpi, side  as for lab.plot.heat
+-- @return figure
+-- @error an unknown option, a series that has not one number for each name
+-- @example
+--   print(lab.plot.bars({ "softmax", "relu" }, {
+--     { label = "layer 1", runs = { { 0.99, 0 }, { 0.97, 0 } } },
+--     { label = "layer 2", runs = { { 0.91, 0.01 }, { 0.95, 0 } } },
+--   }, { ylabel = "weight on position 1" }))
+function plot.bars(names, list, given)
+  local what = "lab.plot.bars"
+  if type(names) ~= "table" or #names == 0 then
+    check.fail("%s: the first argument must be a list of names, one for each group", what)
   end
-  local panel = pick(o, line_rules)
-  panel.title, panel.kind, panel.series = nil, "lines", series
-  return figure(what, o, { title = o.title, panels = { panel } })
+  return axes_figure(what, list, given, axis_rules, "bars", names)
 end
 
 return plot

@@ -377,7 +377,8 @@ check.test("figures show what is not on tokens as a first column", function()
   local found = lab.sinks(model "softmax1", batch)
   check.raises("null = true needs what lab.sinks measured, not its tensor", lab.plot.heads,
     found.mean, { null = true })
-  check.equal(lab.plot.heads(found):text(), lab.plot.heads(found.mean):text())
+  check.equal(lab.plot.heads(found):text(),
+    lab.plot.heads(found.mean, { samples = found.samples }):text())
   -- the column holds the mass: rows of 1 - sum, positions one column on
   local text = lab.plot.heat({ { 1, 0, 0 }, { 0, 1, 0 } }, { lead = "rest" }):text()
   check.contains(text, "1 @@")

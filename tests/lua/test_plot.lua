@@ -121,10 +121,129 @@ check.test("lines", function()
   assert(f:save(folder .. "/lines.png"))
 end)
 
+check.test("bands over runs", function()
+  local runs = { { x = { 0, 2 }, y = { 0, 2 } }, { x = { 0, 1, 2 }, y = { 3, 3, 3 } },
+    { x = { 0, 1 }, y = { 6, 7 } } }
+  local function bar(list, bands)
+    local values = {}
+    for i, v in ipairs(list) do values[i] = { v } end
+    return plot.bars({ "a" }, { { runs = values } }, { bands = bands }):text(80)
+  end
+  -- numpy of { 1, 2, 9, 4 }: std (ddof 1) 3.5590, over sqrt 4 1.7795; percentiles 25,
+  -- 50 and 75: 1.75, 3, 5.25.
+  check.contains(bar({ 1, 2, 9, 4 }, "range"), "4 (1 to 9)")
+  check.contains(bar({ 1, 2, 9, 4 }, "std"), "4 (0.441 to 7.559)")
+  check.contains(bar({ 1, 2, 9, 4 }, "sem"), "4 (2.22 to 5.78)")
+  check.contains(bar({ 1, 2, 9, 4 }, "quartiles"), "3 (1.75 to 5.25)")
+  check.contains(bar({ 7 }, "std"), "7 (7 to 7)")
+  -- Between its points a run is a straight line; outside it is not there: at 0, 1, 2
+  -- the means are 3, 11/3 and 2.5.
+  local text = plot.lines({ { runs = runs } }, { ylabel = "loss", samples = 9 }):text(80)
+  check.contains(text, "3 to 2.5")
+  check.contains(text, "loss: mean and range of 3 runs, 9 samples")
+  local one = plot.lines({ { runs = { { y = { 1, 2 } } } } }, { caption = "mine" }):text(80)
+  check.contains(one, "mine; mean and range of 1 run")
+end)
+
+check.test("curves of trainings", function()
+  local function training(scale)
+    local log = {}
+    for i = 1, 4 do
+      log[i] = { step = 10 * i, loss = scale / i, linf = scale, lr = 1, time = i }
+    end
+    log[4].probe = 5
+    return { steps = 40, log = log }
+  end
+  local a, b = training(1), training(2)
+  check.contains(plot.lines({ { log = a } }):text(80), "1 to 0.25")
+  check.contains(plot.lines({ { log = a.log, key = "linf" } }):text(80), "1 to 1")
+  check.contains(plot.lines({ { log = a, key = "probe" } }):text(80), "across: 40 to 40")
+  local text = plot.lines({ { label = "softmax", runs = { a, b.log } } },
+    { xlabel = "step", ylabel = "loss" }):text(80)
+  check.contains(text, "1.5 to 0.375")
+  check.contains(text, "across: 10 to 40")
+  check.raises("no such option 'los' (did you mean 'loss'?)", plot.lines,
+    { { log = a, key = "los" } })
+end)
+
+check.test("points and bars", function()
+  local text = plot.scatter({ { label = "heads", x = { 1, 2 }, y = { 3, 4 } } },
+    { xlabel = "sink", samples = 7, ymin = 0, ymax = 8, yticks = { 0, 4, 8 },
+      xticks = { at = { 1, 2 }, names = { "one", "two" } } }):text(60)
+  check.contains(text, "heads")
+  check.contains(text, "up: 0 to 8")
+  text = plot.bars({ "softmax", "relu" }, { { label = "layer 1", y = { 1, 0 / 0 } } },
+    { ylabel = "sink", scale = "log" }):text(60)
+  check.contains(text, "softmax layer 1")
+  check.contains(text, "(log)")
+  check.raises("lab.plot.bars.series[1].y has 1 numbers, but the series has 2 points",
+    plot.bars, { "a", "b" }, { { y = { 1 } } })
+  check.raises("the first argument must be a list of names", plot.bars, {}, {})
+  check.raises("bars.names[2]: expected a string, got number", plot.bars,
+    { "a", 2 }, { { y = { 1, 2 } } })
+  check.raises("give one of y, runs and log", plot.lines, { { y = { 1 }, runs = { {} } } })
+  check.raises("x, low and high come from its runs", plot.lines,
+    { { x = { 1 }, runs = { { 1 } } } })
+  check.raises("x must ascend for a band over runs, but 1 follows 2", plot.lines,
+    { { runs = { { x = { 2, 1 }, y = { 1, 1 } } } } })
+  check.raises("has 1 x for 2 y", plot.lines, { { runs = { { x = { 1 }, y = { 1, 1 } } } } })
+  check.raises("no such option 'x'", plot.bars, { "a" }, { { x = { 1 }, y = { 1 } } })
+  check.raises("key names a column of a log", plot.lines, { { y = { 1 }, key = "loss" } })
+  check.raises("aspect is 7", plot.scatter, { { y = { 1 } } }, { aspect = 7 })
+  check.raises("size is 21: 0.3 to 20 inches", plot.heat, causal(2), { size = 21 })
+end)
+
+check.test("small multiples", function()
+  local list = {}
+  for i = 1, 4 do list[i] = { series = { { label = "s", y = { i, i } } }, ylabel = "loss" } end
+  local f = plot.grid(list, { rows = { "1 layer", "2 layers" },
+    columns = { "short", "long" }, samples = 5 })
+  local text = f:text(80)
+  for _, name in ipairs { "1 layer", "2 layers", "short", "long", "loss, 5 samples",
+    "up: 0.91 to 4.09" } do
+    check.contains(text, name)
+  end
+  assert(f:save(folder .. "/grid.pdf"))
+  local maps = plot.grid({ { data = causal(3) }, { data = { { 5, 5 }, { 5, 5 } } } })
+  check.contains(maps:text(80), "0 .:-=+*#%@ 5")
+  check.raises("3 names of rows, but 4 panels in 2 columns make 2", plot.grid, list,
+    { rows = { "a", "b", "c" }, columns = 2 })
+  check.raises("panel 2 is a heat map, but panel 1 is a line plot", plot.grid,
+    { list[1], { data = causal(2) } })
+  check.raises("kind' is 'bar'; it must be lines, scatter or bars", plot.panels,
+    { { kind = "bar", series = {} } })
+end)
+
+check.test("tokens, and the first key left out", function()
+  local text = plot.heat(causal(3), { tokens = { "the", "cat", "sat" }, samples = 1 })
+    :text(80)
+  check.contains(text, "the @@")
+  check.contains(text, "query\n")
+  check.contains(text, "attention weight, 1 sample")
+  text = plot.heat(lab.tensor(causal(3)), { without_first = true,
+    keys = { "a", "b", "c" } }):text(80)
+  check.contains(text, "  b")
+  check.contains(text, "Key 1 is left out.")
+  check.contains(text, "0 .:-=+*#%@ 0.5")
+  check.contains(text, "attention weight, sample count not given")
+  local w = lab.full({ 1, 2, 3, 3 }, 0.25)
+  text = plot.heads({ mean = w, samples = 12 }, { without_first = true }):text(80)
+  check.contains(text, "attention weight, 12 samples")
+  check.contains(text, "0 .:-=+*#%@ 0.25")
+  check.raises("2 tokens for 3 queries and 3 keys", plot.heat, causal(3),
+    { tokens = { "a", "b" } })
+  check.raises("keys[1]: expected a string, got number", plot.heat, causal(2),
+    { keys = { 1, 2 } })
+  check.raises("leaves nothing of 1 columns", plot.heat, { { 1 } },
+    { without_first = true })
+  check.raises("with a first column that is no position", plot.heat, causal(3),
+    { without_first = true, lead = "null" })
+end)
+
 check.test("what is refused", function()
   check.raises("lab.plot.heat: no such option 'vmim' (did you mean 'vmin'?)",
     plot.heat, causal(2), { vmim = 0 })
-  check.raises("option 'palette' is 'blue'; it must be blues, viridis or rdbu",
+  check.raises("option 'palette' is 'blue'; it must be blues, viridis, cividis, magma, greys or rdbu (did you mean 'blues'?)",
     plot.heat, causal(2), { palette = "blue" })
   check.raises("got a tensor of shape (2, 3, 4)", plot.heat, lab.zeros { 2, 3, 4 })
   check.raises("data[2] has 1 numbers, but the first row has 2", plot.heat,
@@ -147,7 +266,7 @@ check.test("what is refused", function()
     plot.lines, { { x = { 1, 2 }, y = { 1, 2, 3 } } })
   check.raises("series[2].y is empty", plot.lines,
     { { y = { 1 } }, { y = {} } })
-  check.raises("no option 'labl' (did you mean 'label'?)", plot.lines,
+  check.raises("series[1]: no such option 'labl' (did you mean 'label'?)", plot.lines,
     { { y = { 1 }, labl = "x" } })
   check.raises("only one edge of its band, 'low'", plot.lines,
     { { y = { 1 }, low = { 1 } } })

@@ -2,6 +2,7 @@
 #include "support/figures.h"
 #include "base/memory.h"
 #include "support/suite.h"
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,6 +28,11 @@ void add_heat (sl_figure *f, sl_heat heat) {
 void add_lines (sl_figure *f, sl_lines lines) {
   sl_error e;
   if (sl_figure_lines (f, &lines, &e)) ck_abort_msg ("%s", e.text);
+}
+
+void add_bars (sl_figure *f, sl_bars bars) {
+  sl_error e;
+  if (sl_figure_bars (f, &bars, &e)) ck_abort_msg ("%s", e.text);
 }
 
 char *bytes_of (const sl_figure *f, const char *format, size_t *n) {
@@ -72,6 +78,23 @@ image read_png (const sl_figure *f) {
   return i;
 }
 
+sl_rgb pixel_at (const image *i, double x, double y) {
+  int px = (int)floor (x / 72 * SL_DEFAULT_DPI);
+  int py = (int)floor (y / 72 * SL_DEFAULT_DPI);
+  unsigned v;
+  memcpy (&v, i->data + py * i->stride + 4 * px, sizeof v);
+  return (sl_rgb){ (unsigned char)(v >> 16), (unsigned char)(v >> 8),
+                   (unsigned char)v };
+}
+
+void check_pixel (const image *i, double x, double y, sl_rgb want,
+                  const char *where) {
+  sl_rgb got = pixel_at (i, x, y);
+  ck_assert_msg (got.r == want.r && got.g == want.g && got.b == want.b,
+                 "%s: got #%02x%02x%02x, want #%02x%02x%02x", where, got.r,
+                 got.g, got.b, want.r, want.g, want.b);
+}
+
 static const char *what_overlaps; /* for messages */
 
 static int apart (const sl_box *a, const sl_box *b) {
@@ -101,7 +124,7 @@ void check_layout (const sl_figure *f, const char *what) {
   for (size_t i = 0; i < l->n_labels; i++)
     check_box (l, &l->label[i].box, l->label[i].text);
   for (int i = 0; i < f->n; i++) {
-    sl_box bar = l->place[i].bar.box, legend = l->place[i].legend;
+    sl_box bar = l->place[i].bar.box, legend = l->place[i].legend.first;
     check_box (l, &l->place[i].plot, "(plot)");
     check_box (l, &bar, "(colour bar)");
     if (legend.w > 0) check_box (l, &legend, "(legend)");
@@ -111,5 +134,6 @@ void check_layout (const sl_figure *f, const char *what) {
                      "%s: panels %d and %d overlap", what, k + 1, i + 1);
   }
   check_box (l, &l->bar.box, "(shared bar)");
+  if (l->legend.panel) check_box (l, &l->legend.first, "(shared legend)");
   sl_layout_free (l);
 }

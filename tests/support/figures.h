@@ -9,6 +9,7 @@
 sl_figure *new_figure (sl_figure_spec spec);
 void add_heat (sl_figure *f, sl_heat heat);
 void add_lines (sl_figure *f, sl_lines lines);
+void add_bars (sl_figure *f, sl_bars bars);
 char *bytes_of (const sl_figure *f, const char *format, size_t *n);
 
 /* A causal matrix whose values are all different (free with free). */
@@ -21,6 +22,12 @@ typedef struct image {
   int stride, width, height;
 } image;
 image read_png (const sl_figure *f);
+
+/* The pixel at (x, y) points of a figure of SL_DEFAULT_DPI; it has this
+** colour. */
+sl_rgb pixel_at (const image *i, double x, double y);
+void check_pixel (const image *i, double x, double y, sl_rgb want,
+                  const char *where);
 
 /* A title that must be wrapped, with a word that cannot be. */
 extern const char long_text[];
