@@ -28,5 +28,6 @@ set(SINKLAB_NUMERIC
     core/ops/norm.c
     core/ops/reduce.c
     core/ops/softmax.c
+    core/sinks/scan.c
     core/train/update.c
 )

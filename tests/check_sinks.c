@@ -148,18 +148,20 @@ static sl_sinks *measure (model *m, const setting *s, const sl_tensor *x,
   sl_tensor *length = tensor (dtype, 1, S, 0, 0);
   sl_tensor *const inputs[2] = { m->x, m->length };
   const sl_tensor *const batch[2] = { x, length };
-  const sl_sinks_spec spec = { .program = m->program,
-                               .n_inputs = 2,
-                               .inputs = inputs,
-                               .batch = batch,
-                               .layers = 2,
-                               .heads = H,
-                               .tokens = s->t,
-                               .trigger = l->trigger,
-                               .length = s->lengths ? l->length : NULL,
-                               .output = (const sl_tensor *const *)m->output,
-                               .maps = 1,
-                               .threshold = 0.3 };
+  const sl_sinks_spec spec = {
+    .program = m->program,
+    .n_inputs = 2,
+    .inputs = inputs,
+    .batch = batch,
+    .measuring = { .layers = 2,
+                   .heads = H,
+                   .tokens = s->t,
+                   .labels = { .trigger = l->trigger,
+                               .length = s->lengths ? l->length : NULL },
+                   .output = (const sl_tensor *const *)m->output,
+                   .maps = 1,
+                   .threshold = 0.3 }
+  };
   sl_sinks *sinks;
   sl_tensor_from_doubles (length, S, l->length, e);
   sinks = sl_sinks_measure (&m->context, &spec, e);
@@ -240,18 +242,20 @@ START_TEST (layer_1_by_hand) {
         }
         over += column > 0.3 * length_at (s);
       }
-      ck_assert_int_eq (head->plain_rows, plain);
-      ck_assert_int_eq (head->trigger_rows, triggers);
-      ck_assert_int_eq (head->empty_rows, empty);
-      CLOSE (head->first_mean, first / (double)plain, tol, 0, "head %d", h);
+      ck_assert_int_eq (head->rows[SL_ROW_PLAIN], plain);
+      ck_assert_int_eq (head->rows[SL_ROW_TRIGGER], triggers);
+      ck_assert_int_eq (head->padded_rows, empty);
+      CLOSE (head->mean[SL_ROW_PLAIN][SL_OF_FIRST], first / (double)plain, tol,
+             0, "head %d", h);
       CLOSE (head->first_min, least, tol, 0, "head %d", h);
-      CLOSE (head->trigger_first, trigger / (double)triggers, tol, 0, "head %d",
-             h);
-      CLOSE (head->contribution, contribution / (double)plain, tol, 0,
-             "head %d", h);
+      CLOSE (head->mean[SL_ROW_TRIGGER][SL_OF_FIRST],
+             trigger / (double)triggers, tol, 0, "head %d", h);
+      CLOSE (head->mean[SL_ROW_PLAIN][SL_OF_CONTRIBUTION],
+             contribution / (double)plain, tol, 0, "head %d", h);
       CLOSE (head->value_norm, norms / (double)valid, tol, 0, "head %d", h);
-      CLOSE (head->entropy, entropy / (double)plain, tol, 0, "head %d", h);
-      CLOSE (head->row_mass, 1, tol, 0, "head %d", h);
+      CLOSE (head->mean[SL_ROW_PLAIN][SL_OF_ENTROPY], entropy / (double)plain,
+             tol, 0, "head %d", h);
+      CLOSE (head->mean[SL_ROW_PLAIN][SL_OF_ROW_MASS], 1, tol, 0, "head %d", h);
       CLOSE (head->rate, over / (double)valid, 0, 0, "head %d", h);
       CLOSE (got->mean[(h * T + 4) * T + 2], map, tol, 0, "head %d", h);
     }
@@ -292,13 +296,16 @@ END_TEST
 static void close_all (const sl_sinks *a, const sl_sinks *b, const char *what) {
   for (int i = 0; i < 2 * H; i++) {
     const sl_head_sinks *x = &a->head[i], *y = &b->head[i];
-    CLOSE (x->first_mean, y->first_mean, 1e-14, 0, "%s", what);
+    CLOSE (x->mean[SL_ROW_PLAIN][SL_OF_FIRST],
+           y->mean[SL_ROW_PLAIN][SL_OF_FIRST], 1e-14, 0, "%s", what);
     CLOSE (x->first_std, y->first_std, 1e-14, 0, "%s", what);
     CLOSE (x->first_min, y->first_min, 1e-14, 0, "%s", what);
-    CLOSE (x->entropy, y->entropy, 1e-14, 0, "%s", what);
-    CLOSE (x->contribution, y->contribution, 1e-14, 0, "%s", what);
+    CLOSE (x->mean[SL_ROW_PLAIN][SL_OF_ENTROPY],
+           y->mean[SL_ROW_PLAIN][SL_OF_ENTROPY], 1e-14, 0, "%s", what);
+    CLOSE (x->mean[SL_ROW_PLAIN][SL_OF_CONTRIBUTION],
+           y->mean[SL_ROW_PLAIN][SL_OF_CONTRIBUTION], 1e-14, 0, "%s", what);
     CLOSE (x->rate, y->rate, 0, 0, "%s", what);
-    ck_assert_int_eq (x->plain_rows, y->plain_rows);
+    ck_assert_int_eq (x->rows[SL_ROW_PLAIN], y->rows[SL_ROW_PLAIN]);
   }
 }
 
@@ -323,8 +330,8 @@ START_TEST (cut_and_padding) {
   s.t = 30;
   got = sinks_of (s);
   close_all (want, got, "padding");
-  ck_assert_int_eq (got->head[0].empty_rows,
-                    want->head[0].empty_rows + S * (30 - T));
+  ck_assert_int_eq (got->head[0].padded_rows,
+                    want->head[0].padded_rows + S * (30 - T));
   sl_sinks_free (got);
   sl_sinks_free (want);
 }
@@ -415,14 +422,13 @@ START_TEST (refusals) {
   sl_tensor *w[2] = { m.output[0], x };
   sl_tensor *inputs[1] = { m.x };
   const sl_tensor *batch[1] = { x };
-  const sl_sinks_spec good = { .program = m.program,
-                               .n_inputs = 1,
-                               .inputs = inputs,
-                               .batch = batch,
-                               .layers = 2,
-                               .heads = H,
-                               .tokens = T,
-                               .threshold = 0.3 };
+  const sl_sinks_spec good = {
+    .program = m.program,
+    .n_inputs = 1,
+    .inputs = inputs,
+    .batch = batch,
+    .measuring = { .layers = 2, .heads = H, .tokens = T, .threshold = 0.3 }
+  };
   sl_sinks_spec bad = good;
   batch[0] = odd;
   refuse (&m, &good, "sinks: 10 samples cannot be cut into shards of 4");
@@ -439,33 +445,33 @@ START_TEST (refusals) {
   bad.n_inputs = 0;
   refuse (&m, &bad, "sinks: there are no inputs to feed the batch to");
   bad = good;
-  bad.layers = 3;
+  bad.measuring.layers = 3;
   refuse (&m, &bad,
           "sinks: layer 3, head 1 shows no weights: the program has fewer "
           "attention layers or heads than 3 and 2, or its mechanism has no "
           "weights to show");
-  bad.layers = 1;
+  bad.measuring.layers = 1;
   refuse (&m, &bad,
           "sinks: the program has 2 attention layers, the measurement has 1");
   bad = good;
-  bad.output = (const sl_tensor *const *)w;
+  bad.measuring.output = (const sl_tensor *const *)w;
   refuse (&m, &bad,
           "sinks: W_O of layer 2 has shape (12, 7, 6), allowed is (d_model, a "
           "multiple of 2 heads)");
   bad = good;
-  bad.trigger = l.trigger;
+  bad.measuring.labels.trigger = l.trigger;
   l.trigger[5] = T;
   refuse (&m, &bad,
           "sinks: the trigger of sample 6 is 7, allowed is a position from 0 "
           "to 6, or below 0 for none");
   bad = good;
-  bad.length = l.length;
+  bad.measuring.labels.length = l.length;
   l.length[1] = 2.5;
   refuse (&m, &bad,
           "sinks: the length of sample 2 is 2.5, allowed is a whole "
           "number from 0 to 7");
   bad = good;
-  bad.threshold = NAN;
+  bad.measuring.threshold = NAN;
   refuse (&m, &bad, "sinks: the threshold is nan, allowed is a number");
   sl_tensor_release (narrow);
   sl_tensor_release (odd);

@@ -101,7 +101,7 @@ int sl_apply (sl_context *c, const sl_op *op, const void *attr, int n_in,
                   .scratch = memory + node.saved,
                   .draw = &c->draw,
                   .observer = c->observer,
-                  .ordinal = node.ordinal,
+                  .ordinal = c->observer ? c->applied++ : node.ordinal,
                   .error = &failure };
   op->forward (&run);
   if (failure.text[0] != '\0') {

@@ -14,6 +14,7 @@ typedef struct sl_context {
   sl_program *recording; /* NULL: nothing is being recorded */
   sl_draw draw;          /* where random ops that run at once stand */
   void *observer;        /* attention that runs at once: sl_observer or NULL */
+  int applied; /* with an observer: ops so far, the ordinal of the next one */
 } sl_context;
 
 int sl_context_init (sl_context *c, int threads, sl_error *e);

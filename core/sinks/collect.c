@@ -1,170 +1,109 @@
-/* collect.c - the accumulators behind sl_sinks_measure: one row at a time. */
+/* collect.c - the accumulators behind every measurement: one row at a time. */
 #include "sinks/collect.h"
 #include "base/memory.h"
-#include "sinks/tally.h"
+#include "sinks/part.h"
 #include <math.h>
 #include <string.h>
 
-/* The first thing that did not fit. */
-typedef struct misfit {
-  const char *what; /* NULL: none */
-  long got, allowed;
-} misfit;
-
-typedef struct part {
-  sl_collector *owner;
-  sl_observer observer;
-  misfit misfit;
-  long first, n;   /* samples that are open */
-  sl_tally *open;  /* [shard][layer][head] */
-  sl_tally *total; /* [layer][head] */
-  sl_maps maps;
-  double *row; /* [columns]: the row at hand, in double */
-} part;
-
 struct sl_collector {
   sl_collect_spec spec;
-  size_t per_sample;      /* layers * heads */
-  double **output;        /* [layer]: W_O in double; NULL without */
-  int *d_model, *d_value; /* [layer]: its sizes */
-  part *part;
+  size_t per_sample;        /* layers * heads */
+  const sl_tensor **output; /* [layer]: W_O */
+  int *slot;                /* [layer * heads + head]: which map; -1: none */
+  int kept;
+  sl_part *part;
 };
 
 static int fail_memory (sl_error *e) {
   return sl_fail (e, "sinks: no memory for the measurements");
 }
 
-/* W_O (d_model, heads * d_value) of each layer, in double. */
-static int read_output (sl_collector *c, sl_error *e) {
-  const sl_collect_spec *s = &c->spec;
-  c->output = sl_alloc ((size_t)s->layers, sizeof *c->output);
-  c->d_model = sl_alloc ((size_t)s->layers, sizeof *c->d_model);
-  c->d_value = sl_alloc ((size_t)s->layers, sizeof *c->d_value);
-  if (!c->output || !c->d_model || !c->d_value) return fail_memory (e);
-  for (int l = 0; l < s->layers; l++) {
-    const sl_tensor *w = s->output[l];
-    const sl_view v = sl_tensor_view (w);
-    char text[128];
-    if (w->ndim != 2 || w->dim[1] % s->heads != 0 || w->dim[1] > INT32_MAX ||
-        w->dim[0] > INT32_MAX)
-      return sl_fail (
-          e,
-          "sinks: W_O of layer %d has shape %s, allowed is (d_model, "
-          "a multiple of %d heads)",
-          l + 1, sl_shape_text (w->ndim, w->dim, text, sizeof text), s->heads);
-    c->d_model[l] = (int)w->dim[0];
-    c->d_value[l] = (int)w->dim[1] / s->heads;
-    c->output[l] = sl_alloc (sl_view_count (&v), sizeof (double));
-    if (c->output[l] == NULL) return fail_memory (e);
-    sl_tensor_to_doubles (w, c->output[l]);
+int sl_collect_columns (const sl_measuring *m) {
+  return 1 + m->prefix + m->registers + m->tokens;
+}
+
+static size_t kept_heads (const sl_measuring *m) {
+  return m->maps ? (size_t)m->layers * (size_t)m->heads : (size_t)m->keeps;
+}
+
+size_t sl_collect_bytes (const sl_measuring *m, long shard) {
+  const size_t maps =
+      sl_maps_bytes (kept_heads (m), m->tokens, sl_collect_columns (m));
+  size_t keys;
+  if (sl_size_mul ((size_t)m->layers * (size_t)m->heads, (size_t)m->tokens,
+                   &keys) < 0 ||
+      sl_size_mul (keys, (size_t)shard * sl_keys_bytes (m->measures), &keys) <
+          0 ||
+      maps > SIZE_MAX / 2 || keys > SIZE_MAX / 2)
+    return SIZE_MAX;
+  return maps + keys;
+}
+
+int sl_collect_output (sl_collector *c, int layer, const sl_tensor *w,
+                       sl_error *e) {
+  char text[128];
+  const int heads = c->spec.measuring.heads;
+  if (w != NULL && (w->ndim != 2 || w->dim[1] % heads != 0 ||
+                    w->dim[1] > INT32_MAX || w->dim[0] > INT32_MAX))
+    return sl_fail (e,
+                    "sinks: W_O of layer %d has shape %s, allowed is (d_model, "
+                    "a multiple of %d heads)",
+                    layer + 1,
+                    sl_shape_text (w->ndim, w->dim, text, sizeof text), heads);
+  c->output[layer] = w;
+  for (int i = 0; i < c->spec.parts; i++)
+    if (c->part[i].output_layer == layer) c->part[i].output_layer = -1;
+  return 0;
+}
+
+/* Which map belongs to which head. */
+static int make_slots (sl_collector *c, sl_error *e) {
+  const sl_measuring *m = &c->spec.measuring;
+  c->slot = sl_alloc (c->per_sample, sizeof *c->slot);
+  if (c->slot == NULL) return fail_memory (e);
+  for (size_t i = 0; i < c->per_sample; i++) c->slot[i] = m->maps ? (int)i : -1;
+  c->kept = (int)kept_heads (m);
+  for (int i = 0; !m->maps && i < m->keeps; i++) {
+    int *slot = &c->slot[m->keep[i].layer * m->heads + m->keep[i].head];
+    if (*slot >= 0)
+      return sl_fail (e, "sinks: layer %d, head %d is to be kept twice",
+                      m->keep[i].layer + 1, m->keep[i].head + 1);
+    *slot = i;
   }
   return 0;
 }
 
-static double element (const void *x, sl_dtype dtype, ptrdiff_t i) {
-  return dtype == SL_F32 ? ((const float *)x)[i] : ((const double *)x)[i];
-}
-
-int sl_collect_columns (const sl_collect_spec *s) {
-  return 1 + s->prefix + s->registers + s->tokens;
-}
-
-/* || W_O^h v_1 ||_2 */
-static double value_norm (const sl_collector *c, const sl_rows *r) {
-  const int l = r->layer;
-  const ptrdiff_t first = c->spec.registers * r->value_stride;
-  const size_t width = (size_t)(c->d_value[l] * c->spec.heads);
-  const double *w = c->output[l] + (size_t)(r->head * c->d_value[l]);
-  double squares = 0;
-  for (int i = 0; i < c->d_model[l]; i++, w += width) {
-    double y = 0;
-    for (int j = 0; j < r->d_value; j++)
-      y += w[j] * element (r->value, r->dtype, first + j * r->value_step);
-    squares += y * y;
-  }
-  return sqrt (squares);
-}
-
-/* Keeps the first misfit; returns whether there is one. */
-static int misfits (part *p, int wrong, const char *what, long got,
-                    long allowed) {
-  if (wrong && p->misfit.what == NULL)
-    p->misfit = (misfit){ what, got, allowed };
-  return p->misfit.what != NULL;
-}
-
-/* Observer: called by the attention operation, on the thread of this part. */
-static void watch (void *context, const sl_rows *r) {
-  part *p = context;
-  const sl_collector *c = p->owner;
-  const sl_collect_spec *s = &c->spec;
-  const long sample = r->sample - p->first;
-  sl_tally *tally;
-  const int columns = r->prefix + r->t;
-  int length = r->length - s->registers;
-  if (misfits (p, r->layer >= s->layers, "attention layers", r->layer + 1,
-               s->layers) ||
-      misfits (p, r->head >= s->heads, "heads", r->head + 1, s->heads) ||
-      misfits (p, r->t - s->registers != s->tokens, "tokens",
-               r->t - s->registers, s->tokens) ||
-      misfits (p, r->prefix != s->prefix, "keys before the tokens", r->prefix,
-               s->prefix) ||
-      misfits (p, sample < 0 || sample >= p->n, "samples", r->sample + 1,
-               p->first + p->n) ||
-      misfits (p, s->output && r->d_value != c->d_value[r->layer],
-               "numbers in a head's value", r->d_value,
-               s->output ? c->d_value[r->layer] : 0))
-    return;
-  tally = &p->open[(size_t)sample * c->per_sample +
-                   (size_t)(r->layer * s->heads + r->head)];
-  if (s->length && s->length[r->sample] < length)
-    length = (int)s->length[r->sample];
-  if (tally->blocks++ == 0) {
-    tally->norm = s->output && r->value && length > 0 ? value_norm (c, r) : NAN;
-    tally->samples = length > 0;
-  }
-  for (int i = 0; i < r->rows; i++) {
-    const int query = r->row + i - s->registers;
-    const char *w =
-        (const char *)r->weights +
-        (ptrdiff_t)i * r->stride * (ptrdiff_t)sl_dtype_size (r->dtype);
-    double sum = 0;
-    if (query < 0 || query >= length || r->lo[i] >= r->hi[i]) continue;
-    for (int j = 0; j < columns; j++) {
-      p->row[1 + j] = element (w, r->dtype, j);
-      sum += p->row[1 + j];
-    }
-    p->row[0] = 1 - sum;
-    sl_tally_row (tally,
-                  s->trigger && s->trigger[r->sample] == query ? SL_ROW_TRIGGER
-                  : query == 0                                 ? SL_ROW_FIRST
-                                                               : SL_ROW_PLAIN,
-                  p->row + 1, s->prefix + s->registers, r->lo[i], r->hi[i]);
-    if (s->maps)
-      sl_maps_row (&p->maps, r->layer * s->heads + r->head, query, p->row);
-  }
-  tally->length = length;
-}
-
-static int make_part (sl_collector *c, part *p, sl_error *e) {
-  const sl_collect_spec *s = &c->spec;
-  size_t open;
-  p->owner = c;
-  p->observer = (sl_observer){ watch, p };
-  if (sl_size_mul ((size_t)s->shard, c->per_sample, &open) < 0)
+static int make_part (sl_collector *c, sl_part *p, sl_error *e) {
+  const sl_measuring *m = &c->spec.measuring;
+  size_t open, groups;
+  p->m = m;
+  p->output = c->output;
+  p->slot = c->slot;
+  p->calls = c->spec.calls;
+  p->per_sample = c->per_sample;
+  p->output_layer = -1;
+  p->observer = (sl_observer){ sl_part_watch, p };
+  if (sl_size_mul ((size_t)c->spec.shard, c->per_sample, &open) < 0 ||
+      sl_size_mul (c->per_sample, (size_t)m->labels.groups, &groups) < 0)
     return fail_memory (e);
   p->open = sl_alloc (open, sizeof *p->open);
   p->total = sl_alloc (c->per_sample, sizeof *p->total);
-  p->row = sl_alloc ((size_t)sl_collect_columns (s), sizeof *p->row);
-  if (!p->open || !p->total || !p->row) return fail_memory (e);
-  if (s->maps && sl_maps_init (&p->maps, c->per_sample, s->tokens,
-                               sl_collect_columns (s)) < 0)
-    return fail_memory (e);
+  p->samples = sl_alloc (c->per_sample, sizeof *p->samples);
+  p->group = sl_alloc (groups, sizeof *p->group);
+  if (!p->open || !p->total || !p->samples || !p->group) return fail_memory (e);
   for (size_t i = 0; i < c->per_sample; i++) sl_tally_reset (&p->total[i]);
-  return 0;
+  if (((m->measures & SL_MEASURE_COLUMNS) &&
+       sl_open_columns_init (&p->columns, open, m->tokens) < 0) ||
+      sl_keys_init (&p->keys, c->per_sample, m->tokens, m->measures) < 0 ||
+      (c->kept > 0 && sl_maps_init (&p->maps, (size_t)c->kept, m->tokens,
+                                    sl_collect_columns (m)) < 0))
+    return fail_memory (e);
+  p->norms = sl_alloc (3 * (size_t)m->tokens, sizeof *p->norms);
+  return p->norms ? 0 : fail_memory (e);
 }
 
 sl_collector *sl_collect_new (const sl_collect_spec *spec, sl_error *e) {
+  const sl_measuring *m = &spec->measuring;
   sl_collector *c = sl_alloc (1, sizeof *c);
   if (c == NULL) {
     fail_memory (e);
@@ -172,13 +111,15 @@ sl_collector *sl_collect_new (const sl_collect_spec *spec, sl_error *e) {
   }
   c->spec = *spec;
   c->part = sl_alloc ((size_t)spec->parts, sizeof *c->part);
-  if (sl_size_mul ((size_t)spec->layers, (size_t)spec->heads, &c->per_sample) <
-          0 ||
-      c->part == NULL) {
+  c->output = sl_alloc ((size_t)m->layers, sizeof *c->output);
+  if (sl_size_mul ((size_t)m->layers, (size_t)m->heads, &c->per_sample) < 0 ||
+      c->per_sample > INT32_MAX || c->part == NULL || c->output == NULL) {
     fail_memory (e);
     goto failed;
   }
-  if (spec->output && read_output (c, e) < 0) goto failed;
+  for (int l = 0; m->output && l < m->layers; l++)
+    if (sl_collect_output (c, l, m->output[l], e) < 0) goto failed;
+  if (make_slots (c, e) < 0) goto failed;
   for (int i = 0; i < spec->parts; i++)
     if (make_part (c, &c->part[i], e) < 0) goto failed;
   return c;
@@ -189,55 +130,63 @@ failed:
 
 void sl_collect_free (sl_collector *c) {
   if (c == NULL) return;
-  for (int i = 0; c->part && i < c->spec.parts; i++) {
-    sl_free (c->part[i].open);
-    sl_free (c->part[i].total);
-    sl_free (c->part[i].row);
-    sl_maps_free (&c->part[i].maps);
-  }
-  for (int l = 0; c->output && l < c->spec.layers; l++) sl_free (c->output[l]);
+  for (int i = 0; c->part && i < c->spec.parts; i++) sl_part_free (&c->part[i]);
   sl_free (c->part);
   sl_free (c->output);
-  sl_free (c->d_model);
-  sl_free (c->d_value);
+  sl_free (c->slot);
   sl_free (c);
 }
 
-void sl_collect_begin (sl_collector *c, int part_index, long first, long n) {
-  part *p = &c->part[part_index];
-  p->first = first;
-  p->n = n;
-  for (size_t i = 0; i < (size_t)n * c->per_sample; i++)
-    sl_tally_reset (&p->open[i]);
+void sl_collect_begin (sl_collector *c, int part, long first, long n) {
+  sl_part_begin (&c->part[part], first, n);
 }
 
-const sl_observer *sl_collect_observer (sl_collector *c, int part_index) {
-  return &c->part[part_index].observer;
+void sl_collect_calls (sl_collector *c, int part, int layer, int head) {
+  sl_part *p = &c->part[part];
+  p->call = -1;
+  p->layer = layer - 1;
+  p->head = head;
 }
 
-int sl_collect_end (sl_collector *c, int part_index) {
-  part *p = &c->part[part_index];
-  if (p->misfit.what != NULL) return -1;
-  for (long i = 0; i < p->n; i++)
-    for (size_t h = 0; h < c->per_sample; h++) {
-      sl_tally *t = &p->open[(size_t)i * c->per_sample + h];
-      sl_tally_close (t, c->spec.threshold);
-      sl_tally_merge (&p->total[h], t);
-    }
-  return 0;
+const sl_observer *sl_collect_observer (sl_collector *c, int part) {
+  return &c->part[part].observer;
 }
 
-static int check_seen (const sl_collector *c, const sl_tally *total,
-                       sl_error *e) {
-  for (size_t i = 0; i < c->per_sample; i++)
-    if (total[i].blocks == 0)
+int sl_collect_end (sl_collector *c, int part) {
+  return sl_part_end (&c->part[part]);
+}
+
+/* Samples that have a valid token. */
+static long valid_samples (const sl_collector *c) {
+  long n = 0;
+  for (long i = 0; i < c->spec.samples; i++) {
+    int begin, end;
+    sl_valid_range (&c->spec.measuring, i, &begin, &end);
+    n += begin < end;
+  }
+  return n;
+}
+
+static int check_seen (const sl_collector *c, sl_error *e) {
+  const sl_measuring *m = &c->spec.measuring;
+  const sl_part *all = &c->part[0];
+  const long valid = c->spec.calls ? valid_samples (c) : 0;
+  for (size_t i = 0; i < c->per_sample; i++) {
+    const size_t layer = i / (size_t)m->heads + 1;
+    const size_t head = i % (size_t)m->heads + 1;
+    if (all->total[i].blocks == 0)
       return sl_fail (
           e,
           "sinks: layer %zu, head %zu shows no weights: the program "
           "has fewer attention layers or heads than %d and %d, or "
           "its mechanism has no weights to show",
-          i / (size_t)c->spec.heads + 1, i % (size_t)c->spec.heads + 1,
-          c->spec.layers, c->spec.heads);
+          layer, head, m->layers, m->heads);
+    if (c->spec.calls && all->samples[i] != valid)
+      return sl_fail (e,
+                      "sinks: layer %zu, head %zu has been watched for %ld "
+                      "samples, of %ld that have a token",
+                      layer, head, all->samples[i], valid);
+  }
   return 0;
 }
 
@@ -256,66 +205,84 @@ static int take_maps (sl_maps *m, sl_sinks *s) {
              t * sizeof *m->mean);
     memmove (m->m2 + r * t, m->m2 + r * columns + extra, t * sizeof *m->m2);
   }
+  s->kept = (int)m->heads;
   s->mean = m->mean;
   s->std = m->m2;
   m->mean = m->m2 = NULL;
   return 0;
 }
 
-/* Measures that this spec does not have are NaN. */
-static void leave_out (const sl_collect_spec *s, sl_head_sinks *h) {
-  if (!s->null_mass) h->null_mass = NAN;
-  if (s->prefix + s->registers == 0) h->virtual_mass = NAN;
+static int take_groups (const sl_collector *c, sl_sinks *s) {
+  const sl_group *from = c->part[0].group;
+  const size_t n = c->per_sample * (size_t)c->spec.measuring.labels.groups;
+  s->groups = c->spec.measuring.labels.groups;
+  if (s->groups == 0) return 0;
+  s->group = sl_alloc (n, sizeof *s->group);
+  if (s->group == NULL) return -1;
+  for (size_t i = 0; i < n; i++) {
+    const double rows = (double)from[i].rows;
+    s->group[i] = (sl_group_sinks){ from[i].rows, from[i].first / rows,
+                                    (double)from[i].dormant / rows,
+                                    from[i].logit / (double)from[i].logits };
+  }
+  return 0;
 }
 
-sl_sinks *sl_collect_finish (sl_collector *c, sl_error *e) {
-  const sl_collect_spec *s = &c->spec;
-  sl_tally *total = c->part[0].total;
-  sl_sinks *sinks;
-  for (int i = 0; i < s->parts; i++) {
-    const part *p = &c->part[i];
-    if (p->misfit.what != NULL) {
-      sl_fail (e, "sinks: the program has %ld %s, the measurement has %ld",
-               p->misfit.got, p->misfit.what, p->misfit.allowed);
-      return NULL;
-    }
-    for (size_t h = 0; i > 0 && h < c->per_sample; h++)
-      sl_tally_merge (&total[h], &p->total[h]);
-    if (i > 0 && s->maps) sl_maps_merge (&c->part[0].maps, &p->maps);
-  }
-  if (check_seen (c, total, e) < 0) return NULL;
-  sinks = sl_alloc (1, sizeof *sinks);
-  if (sinks == NULL) {
+static sl_sinks *result (sl_collector *c, sl_error *e) {
+  const sl_measuring *m = &c->spec.measuring;
+  sl_part *all = &c->part[0];
+  sl_sinks *s = sl_alloc (1, sizeof *s);
+  if (s == NULL) {
     fail_memory (e);
     return NULL;
   }
-  *sinks = (sl_sinks){ .layers = s->layers,
-                       .heads = s->heads,
-                       .tokens = s->tokens,
-                       .samples = s->samples,
-                       .threshold = s->threshold };
-  sinks->head = sl_alloc (c->per_sample, sizeof *sinks->head);
-  if (sinks->head == NULL) goto no_memory;
-  for (size_t h = 0; h < c->per_sample; h++) {
-    sl_tally_result (&total[h], s->samples * s->tokens, &sinks->head[h]);
-    leave_out (s, &sinks->head[h]);
+  *s = (sl_sinks){ .layers = m->layers,
+                   .heads = m->heads,
+                   .tokens = m->tokens,
+                   .samples = c->spec.samples,
+                   .threshold = m->threshold,
+                   .thresholds = m->thresholds };
+  s->head = sl_alloc (c->per_sample, sizeof *s->head);
+  if (s->head == NULL) goto no_memory;
+  for (size_t h = 0; h < c->per_sample; h++)
+    sl_tally_result (&all->total[h], m, c->spec.samples * m->tokens,
+                     &s->head[h]);
+  if (sl_keys_result (&all->keys, s) < 0 || take_groups (c, s) < 0)
+    goto no_memory;
+  if (c->kept > 0) {
+    sl_maps_result (&all->maps, c->spec.samples);
+    if (take_maps (&all->maps, s) < 0) goto no_memory;
   }
-  if (s->maps) {
-    sl_maps_result (&c->part[0].maps, s->samples);
-    if (take_maps (&c->part[0].maps, sinks) < 0) goto no_memory;
-  }
-  return sinks;
+  return s;
 no_memory:
-  sl_sinks_free (sinks);
+  sl_sinks_free (s);
   fail_memory (e);
   return NULL;
 }
 
+sl_sinks *sl_collect_finish (sl_collector *c, sl_error *e) {
+  for (int i = 0; i < c->spec.parts; i++) {
+    const sl_misfit *wrong = &c->part[i].misfit;
+    if (wrong->what != NULL) {
+      sl_fail (e, "sinks: the program has %ld %s, the measurement has %ld",
+               wrong->got, wrong->what, wrong->allowed);
+      return NULL;
+    }
+  }
+  for (int i = 1; i < c->spec.parts; i++)
+    sl_part_merge (&c->part[0], &c->part[i]);
+  return check_seen (c, e) < 0 ? NULL : result (c, e);
+}
+
 void sl_sinks_free (sl_sinks *s) {
   if (s == NULL) return;
+  double *const arrays[] = { s->column,     s->column_proxy, s->sink,
+                             s->sink_proxy, s->count,        s->key_norm,
+                             s->value_norm, s->output_norm,  s->mean,
+                             s->std,        s->outside };
+  for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
+    sl_free (arrays[i]);
   sl_free (s->head);
-  sl_free (s->mean);
-  sl_free (s->std);
-  sl_free (s->outside);
+  sl_free (s->group);
   sl_free (s);
 }

@@ -1,5 +1,5 @@
-/* collect.h - the accumulators behind sl_sinks_measure, fed with blocks of
-** rows.
+/* collect.h - the accumulators behind every measurement, fed with blocks of
+** rows by an observer.
 **
 ** Samples are cut into 'parts' that are filled independently (by different
 ** threads) and merged in order. Within a part a head's samples are added up in
@@ -10,33 +10,41 @@
 #include "sinks/sinks.h"
 
 typedef struct sl_collect_spec {
-  int layers, heads, tokens;
+  sl_measuring measuring; /* its arrays outlive the collector */
   int parts;
-  long shard;            /* samples that are open at once in a part */
-  long samples;          /* in all */
-  const double *trigger; /* as in sl_sinks_spec */
-  const double *length;
-  const sl_tensor *const *output;
-  int prefix, registers, null_mass; /* as in sl_sinks_spec */
-  int maps;
-  double threshold;
+  long shard;   /* samples that are open at once in a part */
+  long samples; /* in all */
+  /* 1: the rows come from attention that runs at once, one call a layer, of
+  ** sequences of at most 'tokens' tokens (sl_collect_calls). */
+  int calls;
 } sl_collect_spec;
 
 /* Columns of a row: mass on nothing, keys that are no tokens, tokens. */
-int sl_collect_columns (const sl_collect_spec *spec);
+int sl_collect_columns (const sl_measuring *m);
+/* Bytes that grow with heads x tokens, of one part; SIZE_MAX: too many. */
+size_t sl_collect_bytes (const sl_measuring *m, long shard);
 
 typedef struct sl_collector sl_collector;
 sl_collector *sl_collect_new (const sl_collect_spec *spec, sl_error *e);
 void sl_collect_free (sl_collector *c);
 
+/* W_O of a layer from now on, NULL: none; the caller keeps it alive while rows
+** of the layer are watched. */
+int sl_collect_output (sl_collector *c, int layer, const sl_tensor *w,
+                       sl_error *e);
+
 /* One part's samples first..first+n-1 are about to be watched by the observer,
-** and have been. Parts may be used by different threads at once; each samples
-** once. end gives -1 when what was seen does not fit the spec:
-** sl_collect_finish then says what. */
+** and have been. Parts may be used by different threads at once, each by one
+** thread; each sample once, or with calls once a layer and group of heads. end
+** gives -1 when what was seen does not fit the spec: sl_collect_finish then
+** says what. */
 void sl_collect_begin (sl_collector *c, int part, long first, long n);
+/* After begin, with calls: the next call of attention is that of 'layer', and
+** its heads begin at 'head'. */
+void sl_collect_calls (sl_collector *c, int part, int layer, int head);
 const sl_observer *sl_collect_observer (sl_collector *c, int part);
 int sl_collect_end (sl_collector *c, int part);
 
-/* Merge the parts. NULL when a part has failed. */
+/* Merge the parts. NULL when a part has failed or a head has not been seen. */
 sl_sinks *sl_collect_finish (sl_collector *c, sl_error *e);
 #endif

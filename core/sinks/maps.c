@@ -29,16 +29,39 @@ void sl_maps_free (sl_maps *m) {
   sl_free (m->count);
 }
 
-void sl_maps_row (sl_maps *m, int head, int query, const double *w) {
-  const size_t t = (size_t)m->columns;
-  const size_t row = (size_t)head * (size_t)m->tokens + (size_t)query;
-  const double share = 1.0 / (double)++m->count[row];
-  double *restrict mean = m->mean + row * t;
-  double *restrict m2 = m->m2 + row * t;
-  for (size_t j = 0; j < t; j++) {
-    const double d = w[j] - mean[j];
+/* One more sample's weights x of columns first..first+n-1. */
+static void add_weights (sl_maps *m, size_t at, size_t n, double share,
+                         const double *x) {
+  double *restrict mean = m->mean + at;
+  double *restrict m2 = m->m2 + at;
+  for (size_t j = 0; j < n; j++) {
+    const double d = x[j] - mean[j];
     mean[j] += d * share;
-    m2[j] += d * (w[j] - mean[j]);
+    m2[j] += d * (x[j] - mean[j]);
+  }
+}
+
+void sl_maps_row (sl_maps *m, int head, int query, double null, const void *w,
+                  sl_dtype dtype, int shown) {
+  enum { CHUNK = 256 };
+  static const double zeros[CHUNK];
+  const sl_scan_kernels *scan = sl_scan_pick (dtype);
+  const size_t row = (size_t)head * (size_t)m->tokens + (size_t)query;
+  const size_t at = row * (size_t)m->columns;
+  const double share = 1.0 / (double)++m->count[row];
+  double x[CHUNK];
+  add_weights (m, at, 1, share, &null);
+  for (int j = 0; j < m->columns - 1; j += CHUNK) {
+    const int most = m->columns - 1 - j < CHUNK ? m->columns - 1 - j : CHUNK;
+    const int n = shown - j < most ? shown - j : most;
+    const char *from = (const char *)w + (size_t)j * sl_dtype_size (dtype);
+    if (n > 0) {
+      scan->widen (from, n, x);
+      add_weights (m, at + 1 + (size_t)j, (size_t)n, share, x);
+    }
+    if (n < most)
+      add_weights (m, at + 1 + (size_t)(j + (n > 0 ? n : 0)),
+                   (size_t)(most - (n > 0 ? n : 0)), share, zeros);
   }
 }
 

@@ -3,16 +3,14 @@
 #include "base/interrupt.h"
 #include "base/memory.h"
 #include "sinks/collect.h"
-#include "sinks/tally.h"
-#include <math.h>
 #include <stdint.h>
 #include <string.h>
 
-/* Samples are cut into at most this many parts, and maps of all parts into
-** this many bytes: both independent of the number of threads, as the bits must
-** be. */
+/* Samples are cut into at most this many parts, and what all parts hold of every
+** head and token into this many bytes: both independent of the number of
+** threads, as the bits must be. */
 enum { PARTS = 16 };
-static const size_t MAP_BYTES = (size_t)256 << 20;
+static const size_t PART_BYTES = (size_t)256 << 20;
 
 typedef struct job {
   const sl_sinks_spec *spec;
@@ -55,39 +53,6 @@ static int check_inputs (const sl_sinks_spec *s, long *samples, long *shard,
                     *samples, *shard);
   if (*samples > UINT32_MAX)
     return sl_fail (e, "sinks: %ld samples, allowed is up to 2^32", *samples);
-  return 0;
-}
-
-static int check_labels (const sl_sinks_spec *s, long samples, sl_error *e) {
-  if (s->prefix < 0 || s->registers < 0 || s->prefix > 1 << 16 ||
-      s->registers > 1 << 16)
-    return sl_fail (
-        e,
-        "sinks: %d keys before the tokens and %d registers, allowed "
-        "is 0 to %d of each",
-        s->prefix, s->registers, 1 << 16);
-  if (s->layers < 1 || s->heads < 1 || s->tokens < 1)
-    return sl_fail (e,
-                    "sinks: %d layers, %d heads, %d tokens, allowed is 1 or "
-                    "more of each",
-                    s->layers, s->heads, s->tokens);
-  if (!isfinite (s->threshold))
-    return sl_fail (e, "sinks: the threshold is %g, allowed is a number",
-                    s->threshold);
-  for (long i = 0; i < samples; i++) {
-    const double j = s->trigger ? s->trigger[i] : 0;
-    const double n = s->length ? s->length[i] : 0;
-    if (!(j < s->tokens) || (j >= 0 && j != floor (j)))
-      return sl_fail (e,
-                      "sinks: the trigger of sample %ld is %g, allowed is a "
-                      "position from 0 to %d, or below 0 for none",
-                      i + 1, j, s->tokens - 1);
-    if (!(n >= 0 && n <= s->tokens) || n != floor (n))
-      return sl_fail (e,
-                      "sinks: the length of sample %ld is %g, allowed is a "
-                      "whole number from 0 to %d",
-                      i + 1, n, s->tokens);
-  }
   return 0;
 }
 
@@ -140,26 +105,12 @@ static void run_replica (void *context, int index, int worker) {
 }
 
 static int make_collector (job *j, long samples, sl_error *e) {
-  const sl_sinks_spec *s = j->spec;
-  sl_collect_spec spec = { .layers = s->layers,
-                           .heads = s->heads,
-                           .tokens = s->tokens,
+  sl_collect_spec spec = { .measuring = j->spec->measuring,
                            .shard = j->shard,
-                           .samples = samples,
-                           .trigger = s->trigger,
-                           .length = s->length,
-                           .output = s->output,
-                           .prefix = s->prefix,
-                           .registers = s->registers,
-                           .null_mass = s->null_mass,
-                           .maps = s->maps,
-                           .threshold = s->threshold };
-  const size_t bytes =
-      s->maps ? sl_maps_bytes ((size_t)s->layers * (size_t)s->heads, s->tokens,
-                               sl_collect_columns (&spec))
-              : 0;
+                           .samples = samples };
+  const size_t bytes = sl_collect_bytes (&spec.measuring, j->shard);
   j->parts = j->shards < PARTS ? (int)j->shards : PARTS;
-  while (j->parts > 1 && bytes > MAP_BYTES / (size_t)j->parts) j->parts--;
+  while (j->parts > 1 && bytes > PART_BYTES / (size_t)j->parts) j->parts--;
   spec.parts = j->parts;
   j->collector = sl_collect_new (&spec, e);
   return j->collector ? 0 : -1;
@@ -197,7 +148,7 @@ sl_sinks *sl_sinks_measure (sl_context *c, const sl_sinks_spec *spec,
   const int serial = sl_program_serial (spec->program);
   const int workers = serial ? 1 : sl_pool_workers (c->pool);
   if (check_inputs (spec, &samples, &j.shard, e) < 0 ||
-      check_labels (spec, samples, e) < 0)
+      sl_measuring_check (&spec->measuring, samples, e) < 0)
     return NULL;
   j.shards = samples / j.shard;
   if (make_collector (&j, samples, e) == 0 &&

@@ -26,100 +26,134 @@ void sl_tally_reset (sl_tally *t) {
   *t = (sl_tally){ .first_min = HUGE_VAL, .norm = NAN };
 }
 
-/* Of |w| / sum, in nats; 0 for an all-zero row. */
-static double entropy (const double *w, int lo, int hi, double sum) {
-  double h = 0;
-  if (sum == 0) return 0;
-  for (int j = lo; j < hi; j++) {
-    const double p = fabs (w[j]) / sum;
-    if (p != 0) h -= p * log (p);
+void sl_tally_row (sl_tally *t, sl_row_class class, const double *x) {
+  double *sum = t->sum[class];
+  t->used++;
+  t->column += x[SL_OF_FIRST];
+  t->column_proxy += fabs (x[SL_OF_PROXY]);
+  t->rows[class]++;
+  for (int m = 0; m < SL_OF_SINK_LOGIT; m++) sum[m] += x[m];
+  if (!isnan (x[SL_OF_SINK_LOGIT])) {
+    sum[SL_OF_SINK_LOGIT] += x[SL_OF_SINK_LOGIT];
+    t->logits[class]++;
   }
-  return h;
+  if (class != SL_ROW_PLAIN) return;
+  spread_add (&t->first, x[SL_OF_FIRST]);
+  t->first_min = smaller (t->first_min, x[SL_OF_FIRST]);
 }
 
-void sl_tally_row (sl_tally *t, sl_row_class class, const double *w,
-                   int position, int lo, int hi) {
-  const double first = lo <= position && position < hi ? w[position] : 0;
-  double mass = 0, size = 0, outside = 0, all = 0;
-  t->column += first;
-  if (class == SL_ROW_FIRST) {
-    t->firsts++;
-    t->first_row += first;
-    return;
+void sl_tally_close (sl_tally *t, const sl_measuring *m) {
+  const double a = t->column / (double)t->used;
+  const double proxy = t->column_proxy / (double)t->used;
+  if (t->used == 0) return;
+  t->segments++;
+  t->norms += t->norm;
+  t->over += a > m->threshold;
+  t->over_proxy += proxy > m->threshold;
+  for (int i = 0; i < m->thresholds; i++) {
+    t->over_at[i] += a > m->curve[i];
+    t->proxy_at[i] += proxy > m->curve[i];
   }
-  if (class == SL_ROW_TRIGGER) {
-    t->triggers++;
-    t->trigger_row += first;
-    return;
-  }
-  for (int j = lo; j < hi; j++) {
-    all += fabs (w[j]);
-    if (j < position)
-      outside += w[j];
-    else {
-      mass += w[j];
-      size += fabs (w[j]);
-    }
-  }
-  t->plain++;
-  spread_add (&t->first, first);
-  t->first_min = smaller (t->first_min, first);
-  t->mass += mass;
-  t->size += size;
-  t->outside += outside;
-  t->null += 1 - (mass + outside);
-  t->proxy += first / (all + 1e-8);
-  t->entropy += entropy (w, lo, hi, all);
-  t->contribution += fabs (first) * t->norm;
 }
 
-void sl_tally_close (sl_tally *t, double threshold) {
-  if (t->samples == 0) return;
-  t->over = t->column / t->length > threshold;
-  t->norms = t->norm;
+static void merge_segments (sl_segment_sums *into, const sl_segment_sums *s) {
+  into->key_drain += s->key_drain;
+  into->value_drain += s->value_drain;
+  into->drain += s->drain;
+  into->drains += s->drains;
+  into->null_rate += s->null_rate;
+  into->null_above += s->null_above;
+  into->nulls += s->nulls;
+  into->column_entropy += s->column_entropy;
+  into->column_weight += s->column_weight;
+  for (int i = 0; i < SL_MOST_THRESHOLDS; i++)
+    into->null_at[i] += s->null_at[i];
 }
 
 void sl_tally_merge (sl_tally *into, const sl_tally *t) {
   into->blocks += t->blocks;
-  into->samples += t->samples;
-  into->plain += t->plain;
-  into->firsts += t->firsts;
-  into->triggers += t->triggers;
+  into->segments += t->segments;
+  into->masked += t->masked;
+  for (int c = 0; c < SL_ROW_CLASSES; c++) {
+    into->rows[c] += t->rows[c];
+    into->logits[c] += t->logits[c];
+    for (int m = 0; m < SL_ROW_MEASURES; m++) into->sum[c][m] += t->sum[c][m];
+  }
   spread_merge (&into->first, &t->first);
   into->first_min = smaller (into->first_min, t->first_min);
-  into->first_row += t->first_row;
-  into->trigger_row += t->trigger_row;
-  into->mass += t->mass;
-  into->size += t->size;
-  into->outside += t->outside;
-  into->null += t->null;
-  into->proxy += t->proxy;
-  into->entropy += t->entropy;
-  into->contribution += t->contribution;
   into->norms += t->norms;
   into->over += t->over;
+  into->over_proxy += t->over_proxy;
+  for (int i = 0; i < SL_MOST_THRESHOLDS; i++) {
+    into->over_at[i] += t->over_at[i];
+    into->proxy_at[i] += t->proxy_at[i];
+  }
+  for (int i = 0; i < SL_SHARES; i++) {
+    into->share[i] += t->share[i];
+    into->even[i] += t->even[i];
+    into->largest[i] += t->largest[i];
+  }
+  into->share_rows += t->share_rows;
+  merge_segments (&into->of, &t->of);
 }
 
-void sl_tally_result (const sl_tally *t, long rows, sl_head_sinks *out) {
-  const double plain = (double)t->plain;
-  const double all = plain + (double)t->firsts;
-  *out = (sl_head_sinks){
-    .first_mean = t->plain ? t->first.mean : NAN,
-    .first_min = t->plain ? t->first_min : NAN,
-    .first_std = t->plain > 1 ? sqrt (t->first.m2 / (plain - 1)) : NAN,
-    .first_all = (t->first.mean * plain + t->first_row) / all,
-    .trigger_first = t->trigger_row / (double)t->triggers,
-    .row_mass = t->mass / plain,
-    .abs_mass = t->size / plain,
-    .virtual_mass = t->outside / plain,
-    .null_mass = t->null / plain,
-    .proxy = t->proxy / plain,
-    .entropy = t->entropy / plain,
-    .contribution = t->contribution / plain,
-    .value_norm = t->norms / (double)t->samples,
-    .rate = (double)t->over / (double)t->samples,
-    .plain_rows = t->plain,
-    .trigger_rows = t->triggers,
-    .empty_rows = rows - t->plain - t->firsts - t->triggers
-  };
+static void class_result (const sl_tally *t, int class, const sl_measuring *m,
+                          sl_head_sinks *out) {
+  double *mean = out->mean[class];
+  out->rows[class] = t->rows[class];
+  for (int k = 0; k < SL_ROW_MEASURES; k++)
+    mean[k] = t->sum[class][k] / (double)t->rows[class];
+  mean[SL_OF_SINK_LOGIT] =
+      t->sum[class][SL_OF_SINK_LOGIT] / (double)t->logits[class];
+  if (!m->null_mass) mean[SL_OF_NULL_MASS] = NAN;
+  if (m->prefix + m->registers == 0) mean[SL_OF_VIRTUAL_MASS] = NAN;
+}
+
+static void segment_result (const sl_tally *t, const sl_measuring *m,
+                            sl_head_sinks *out) {
+  const double segments = (double)t->segments, nulls = (double)t->of.nulls;
+  const int columns = (m->measures & SL_MEASURE_COLUMNS) != 0;
+  out->segments = t->segments;
+  out->value_norm = t->norms / segments;
+  out->rate = (double)t->over / segments;
+  out->proxy_rate = (double)t->over_proxy / segments;
+  out->null_rate = columns ? t->of.null_rate / nulls : NAN;
+  out->null_above = columns ? t->of.null_above / nulls : NAN;
+  out->column_entropy = columns ? t->of.column_entropy / segments : NAN;
+  out->column_weight = columns ? t->of.column_weight / segments : NAN;
+  out->peak_key = NAN;
+  out->key_drain = t->of.key_drain / (double)t->of.drains;
+  out->value_drain = t->of.value_drain / (double)t->of.drains;
+  out->drain = t->of.drain / (double)t->of.drains;
+  for (int i = 0; i < m->thresholds; i++)
+    out->curve[i] = (sl_rate){ m->curve[i], (double)t->over_at[i] / segments,
+                               (double)t->proxy_at[i] / segments,
+                               columns ? t->of.null_at[i] / nulls : NAN };
+}
+
+void sl_tally_result (const sl_tally *t, const sl_measuring *m, long rows,
+                      sl_head_sinks *out) {
+  const double plain = (double)t->rows[SL_ROW_PLAIN];
+  const double firsts =
+      (double)(t->rows[SL_ROW_FIRST] + t->rows[SL_ROW_BOUNDARY]);
+  *out = (sl_head_sinks){ .masked_rows = t->masked,
+                          .padded_rows = rows - t->masked };
+  for (int c = 0; c < SL_ROW_CLASSES; c++) {
+    class_result (t, c, m, out);
+    out->padded_rows -= t->rows[c];
+  }
+  /* the spread's mean is closer to the truth than that of the sum */
+  out->mean[SL_ROW_PLAIN][SL_OF_FIRST] = plain > 0 ? t->first.mean : NAN;
+  out->first_min = plain > 0 ? t->first_min : NAN;
+  out->first_std = plain > 1 ? sqrt (t->first.m2 / (plain - 1)) : NAN;
+  out->first_all = (t->first.mean * plain + t->sum[SL_ROW_FIRST][SL_OF_FIRST] +
+                    t->sum[SL_ROW_BOUNDARY][SL_OF_FIRST]) /
+                   (plain + firsts);
+  segment_result (t, m, out);
+  out->share_rows = t->share_rows;
+  for (int i = 0; i < SL_SHARES; i++) {
+    out->share[i] = t->share[i] / (double)t->share_rows;
+    out->boost[i] = t->share[i] / t->even[i];
+    out->largest[i] = t->largest[i] / (double)t->share_rows;
+  }
 }

@@ -2,7 +2,7 @@
 ** weights. */
 #ifndef SL_TALLY_H
 #define SL_TALLY_H
-#include "sinks/sinks.h"
+#include "sinks/measures.h"
 
 /* Mean and sum of squared distances from it (Welford 1962), merged by the
 ** formula of Chan, Golub and LeVeque 1979: exact to rounding however small the
@@ -11,43 +11,50 @@ typedef struct sl_spread {
   double n, mean, m2;
 } sl_spread;
 
+/* Sums over segments that SL_MEASURE_NORMS and SL_MEASURE_COLUMNS fill. */
+typedef struct sl_segment_sums {
+  double key_drain, value_drain, drain;
+  long drains; /* segments with a second token */
+  double null_rate, null_above, null_at[SL_MOST_THRESHOLDS];
+  long nulls; /* segments with a random position */
+  double column_entropy, column_weight;
+} sl_segment_sums;
+
 /* What one head has shown: in one sample, in a part of the samples, in all of
 ** them. */
 typedef struct sl_tally {
-  long blocks, samples; /* seen at all; with a valid token */
-  long plain, firsts, triggers;
-  sl_spread first;               /* weight on position 1, plain rows */
-  double first_min;              /* infinite: no plain row yet */
-  double first_row, trigger_row; /* its sums over first and trigger rows */
-  /* sums over plain rows */
-  double mass, size, outside, null, proxy, entropy, contribution;
-  double norms; /* sum of norm over samples */
-  long over;    /* samples above the threshold */
-  /* of a sample that is open */
-  double column; /* sum of the weights on position 1 over all rows */
-  double norm;   /* || W_O v_1 ||_2 */
-  int length;
+  long blocks, segments; /* seen at all; with a row that sees a key */
+  long rows[SL_ROW_CLASSES], masked, logits[SL_ROW_CLASSES];
+  double sum[SL_ROW_CLASSES][SL_ROW_MEASURES];
+  sl_spread first;  /* A[i,1] of plain rows */
+  double first_min; /* infinite: no plain row yet */
+  double norms;     /* || W_O v_1 || over segments */
+  long over, over_proxy, over_at[SL_MOST_THRESHOLDS],
+      proxy_at[SL_MOST_THRESHOLDS];
+  double share[SL_SHARES], even[SL_SHARES], largest[SL_SHARES];
+  long share_rows;
+  sl_segment_sums of;
+  /* the segment that is open: tokens begin..end-1 */
+  int begin, end;
+  double column, column_proxy; /* sums over its rows at position 1 */
+  long used;                   /* rows that see a key */
+  double norm;                 /* || W_O v_1 || */
 } sl_tally;
 
-typedef enum sl_row_class {
-  SL_ROW_PLAIN,
-  SL_ROW_FIRST,
-  SL_ROW_TRIGGER
-} sl_row_class;
-
 void sl_tally_reset (sl_tally *t);
-/* One row that sees columns lo..hi-1 of w; column 'first' is position 1, those
-** before it are no positions. */
-void sl_tally_row (sl_tally *t, sl_row_class class, const double *w, int first,
-                   int lo, int hi);
-void sl_tally_close (sl_tally *t, double threshold);
+/* One row's measures, all SL_ROW_MEASURES of them. */
+void sl_tally_row (sl_tally *t, sl_row_class class, const double *x);
+/* The open segment is done; a_1 and its row-normalised form come out. */
+void sl_tally_close (sl_tally *t, const sl_measuring *m);
 void sl_tally_merge (sl_tally *into, const sl_tally *t);
-void sl_tally_result (const sl_tally *t, long rows, sl_head_sinks *out);
+/* rows: of all samples, padding included. */
+void sl_tally_result (const sl_tally *t, const sl_measuring *m, long rows,
+                      sl_head_sinks *out);
 
 /* Mean and spread of every weight over samples. A row that a sample does not
 ** have counts as zeros. */
 typedef struct sl_maps {
-  size_t heads; /* of all layers */
+  size_t heads; /* kept */
   int tokens, columns;
   double *mean, *m2; /* [head][query][column] */
   long *count;       /* [head][query]: samples that had the row */
@@ -57,7 +64,10 @@ typedef struct sl_maps {
 size_t sl_maps_bytes (size_t heads, int tokens, int columns);
 int sl_maps_init (sl_maps *m, size_t heads, int tokens, int columns);
 void sl_maps_free (sl_maps *m);
-void sl_maps_row (sl_maps *m, int head, int query, const double *w);
+/* The row at w has 'shown' columns, the rest are zeros; column 0 of the map is
+** 'null'. */
+void sl_maps_row (sl_maps *m, int head, int query, double null, const void *w,
+                  sl_dtype dtype, int shown);
 void sl_maps_merge (sl_maps *into, const sl_maps *m);
 /* m2 becomes the standard deviation with samples - 1 (NaN for one sample). */
 void sl_maps_result (sl_maps *m, long samples);

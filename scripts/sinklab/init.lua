@@ -31,7 +31,7 @@ for name in ([[
   folder_exists host interrupted is_terminal json_decode json_null lua_release
   make_folder make_folders measure_sinks nearest
   pending_interrupt plugin plugins_loaded quiet quit raise scripts
-  parent_begin parent_receive parent_send process process_wait
+  parent_begin parent_receive parent_send process process_wait sink_collector
   stop_if_interrupted trainer
 ]]):gmatch "%S+" do
   private[name] = true

@@ -1,0 +1,338 @@
+/* part.c - rows go by, and are added to the sums of their heads. */
+#include "sinks/part.h"
+#include "base/memory.h"
+#include <math.h>
+
+/* Where the rows at hand belong. */
+typedef struct place {
+  sl_part *p;
+  const sl_rows *r;
+  const sl_scan_kernels *scan;
+  sl_tally *tally;
+  size_t head, open; /* of all layers; of all that are open */
+  long sample;
+  int token; /* column of token 0 of the batch */
+} place;
+
+/* Keeps the first misfit; returns whether there is one. */
+static int misfits (sl_part *p, int wrong, const char *what, long got,
+                    long allowed) {
+  if (wrong && p->misfit.what == NULL)
+    p->misfit = (sl_misfit){ what, got, allowed };
+  return p->misfit.what != NULL;
+}
+
+/* ---- norms ---- */
+
+/* W_O of this layer becomes double, transposed. 0: there is none. */
+static int load_output (sl_part *p, int layer) {
+  const sl_tensor *w = p->output[layer];
+  size_t inner, count;
+  double *x;
+  if (w == NULL) return 0;
+  if (p->output_layer == layer) return 1;
+  inner = (size_t)w->dim[1];
+  p->d_model = (int)w->dim[0];
+  p->d_value = (int)(inner / (size_t)p->m->heads);
+  p->output_layer = -1;
+  sl_free (p->w);
+  p->w = NULL;
+  if (sl_size_mul (inner + 1, (size_t)p->d_model, &count) == 0)
+    p->w = sl_alloc (count, sizeof *p->w);
+  x = sl_alloc (inner * (size_t)p->d_model, sizeof *x);
+  if (p->w == NULL || x == NULL) {
+    sl_free (x);
+    misfits (p, 1, "numbers in W_O, too many for the memory", (long)count, 0);
+    return 0;
+  }
+  sl_tensor_to_doubles (w, x);
+  for (size_t i = 0; i < (size_t)p->d_model; i++)
+    for (size_t j = 0; j < inner; j++)
+      p->w[j * (size_t)p->d_model + i] = x[i * inner + j];
+  sl_free (x);
+  p->output_layer = layer;
+  return 1;
+}
+
+static const void *token_at (const place *a, const void *x, ptrdiff_t stride,
+                             int token) {
+  const ptrdiff_t row = (ptrdiff_t)(a->p->m->registers + token) * stride;
+  return (const char *)x + row * (ptrdiff_t)sl_dtype_size (a->r->dtype);
+}
+
+/* || W_O^h v || of a token; NaN without W_O or values. */
+static double output_norm (const place *a, int layer, int token) {
+  sl_part *p = a->p;
+  const sl_rows *r = a->r;
+  double *room;
+  size_t first;
+  if (r->value == NULL || !load_output (p, layer)) return NAN;
+  if (misfits (p, r->d_value != p->d_value, "numbers in a head's value",
+               r->d_value, p->d_value))
+    return NAN;
+  room = p->w + (size_t)p->m->heads * (size_t)p->d_value * (size_t)p->d_model;
+  first = a->head % (size_t)p->m->heads * (size_t)p->d_value;
+  return a->scan->norm (token_at (a, r->value, r->value_stride, token),
+                        r->value_step, r->d_value,
+                        p->w + first * (size_t)p->d_model, p->d_model, room);
+}
+
+static double plain_norm (const place *a, const void *x, ptrdiff_t stride,
+                          ptrdiff_t step, int d, int token) {
+  if (x == NULL) return NAN;
+  return a->scan->norm (token_at (a, x, stride, token), step, d, NULL, 0, NULL);
+}
+
+/* Norms of all tokens of all segments, before the first row. */
+static void measure_norms (const place *a, int layer) {
+  sl_part *p = a->p;
+  const sl_rows *r = a->r;
+  double *key = p->norms, *value = key + p->m->tokens;
+  double *output = value + p->m->tokens;
+  int begin, end, from, to;
+  sl_valid_range (p->m, a->sample, &begin, &end);
+  if (end > r->t - p->m->registers) end = r->t - p->m->registers;
+  for (; begin < end; begin = to) {
+    sl_segment_of (p->m, a->sample, begin, &from, &to);
+    if (to > end) to = end;
+    for (int j = begin; j < to; j++) {
+      key[j - begin] =
+          plain_norm (a, r->key, r->key_stride, r->key_step, r->d_key, j);
+      value[j - begin] = plain_norm (a, r->value, r->value_stride,
+                                     r->value_step, r->d_value, j);
+      output[j - begin] = output_norm (a, layer, j);
+    }
+    sl_keys_norms (&p->keys, a->head, to - begin, key, value, output,
+                   &a->tally->of);
+  }
+}
+
+/* ---- segments ---- */
+
+static void close_segment (sl_part *p, sl_tally *t, size_t head, size_t open) {
+  const int n = t->end - t->begin;
+  if (n == 0) return;
+  sl_tally_close (t, p->m);
+  if (p->keys.column) {
+    const sl_columns c = sl_open_columns_at (&p->columns, open, t->begin);
+    sl_keys_columns (&p->keys, head, &c, n, p->m, &t->of);
+  }
+  t->begin = t->end = 0;
+}
+
+static void open_segment (const place *a, int query) {
+  sl_part *p = a->p;
+  sl_tally *t = a->tally;
+  const int tokens = a->r->t - p->m->registers;
+  close_segment (p, t, a->head, a->open);
+  sl_segment_of (p->m, a->sample, query, &t->begin, &t->end);
+  if (t->end > tokens) t->end = tokens;
+  t->column = t->column_proxy = 0;
+  t->used = 0;
+  t->norm = output_norm (a, (int)(a->head / (size_t)p->m->heads), t->begin);
+  if (p->keys.column) {
+    const sl_columns c = sl_open_columns_at (&p->columns, a->open, t->begin);
+    sl_columns_clear (&c, t->end - t->begin);
+  }
+}
+
+/* ---- rows ---- */
+
+/* Score on position 1 less the mean of those on positions 2 to i - 1. */
+static double sink_logit (const place *a, const void *scores, int query, int lo,
+                          int hi) {
+  const int first = a->token + a->tally->begin, self = a->token + query;
+  const int from = lo > first + 1 ? lo : first + 1, to = self < hi ? self : hi;
+  if (scores == NULL || lo > first || first >= hi || from >= to) return NAN;
+  return a->scan->sum (scores, first, first + 1) -
+         a->scan->sum (scores, from, to) / (to - from);
+}
+
+/* |A| on the first keys, if this is one of the last rows of its segment. */
+static void add_shares (const place *a, const void *w, const sl_scan *scan,
+                        int query, int lo, int hi) {
+  sl_tally *t = a->tally;
+  const int first = a->token + t->begin;
+  const double all = scan->size + scan->outside_size;
+  const int tokens = hi - (lo > a->token ? lo : a->token);
+  if (query < t->end - a->p->m->share_rows) return;
+  t->share_rows++;
+  for (int i = 0; i < SL_SHARES; i++) {
+    const int from = lo > first ? lo : first;
+    const int to =
+        first + sl_share_keys[i] < hi ? first + sl_share_keys[i] : hi;
+    sl_scan some = { 0 };
+    if (from >= to) continue;
+    a->scan->row (w, from, to, a->token, &some);
+    t->share[i] += all == 0 ? 0 : some.size / all;
+    t->even[i] += (double)(to - from) / tokens;
+    t->largest[i] += some.largest > 0 && some.largest >= scan->largest;
+  }
+}
+
+static void add_group (const place *a, int query, const double *x) {
+  const int group = sl_group_of (a->p->m, a->sample, query);
+  sl_group *g;
+  if (group < 0) return;
+  g = &a->p->group[a->head * (size_t)a->p->m->labels.groups + (size_t)group];
+  g->rows++;
+  g->first += x[SL_OF_FIRST];
+  g->dormant += x[SL_OF_FIRST] >= a->p->m->dormant;
+  if (isnan (x[SL_OF_SINK_LOGIT])) return;
+  g->logits++;
+  g->logit += x[SL_OF_SINK_LOGIT];
+}
+
+static void add_columns (const place *a, const void *w, int query, int lo,
+                         int hi, double size) {
+  const sl_tally *t = a->tally;
+  const int segment = a->token + t->begin, self = a->token + query;
+  const int first = lo > segment ? lo : segment;
+  const int last = hi < self + 1 ? hi : self + 1;
+  const sl_columns c = sl_open_columns_at (&a->p->columns, a->open,
+                                           t->begin + (first - segment));
+  sl_open_columns_at (&a->p->columns, a->open, query).rows[0] = 1;
+  if (first < last) a->scan->columns (w, first, last, size, &c);
+}
+
+/* A valid row that sees columns lo..hi-1 of w. */
+static void add_row (const place *a, int query, const void *w,
+                     const void *scores, int lo, int hi) {
+  sl_part *p = a->p;
+  sl_tally *t = a->tally;
+  const int first = a->token + t->begin;
+  sl_row_facts f = { .norm = t->norm, .logit = NAN, .keys = hi - lo };
+  double x[SL_ROW_MEASURES];
+  sl_row_class class;
+  a->scan->row (w, lo, hi, a->token, &f.scan);
+  f.tokens = hi - (lo > a->token ? lo : a->token);
+  if (lo <= first && first < hi) f.first = a->scan->sum (w, first, first + 1);
+  if (p->m->measures & SL_MEASURE_LOGITS)
+    f.logit = sink_logit (a, scores, query, lo, hi);
+  sl_row_measure_all (&f, x);
+  class = sl_class_of (p->m, a->sample, query, t->begin);
+  sl_tally_row (t, class, x);
+  if (p->keys.column)
+    add_columns (a, w, query, lo, hi, f.scan.size + f.scan.outside_size);
+  if (class == SL_ROW_PLAIN) {
+    add_group (a, query, x);
+    if (p->m->measures & SL_MEASURE_SHARE)
+      add_shares (a, w, &f.scan, query, lo, hi);
+  }
+  if (p->slot[a->head] >= 0)
+    sl_maps_row (&p->maps, p->slot[a->head], query, x[SL_OF_NULL_MASS], w,
+                 a->r->dtype, a->r->prefix + a->r->t);
+}
+
+/* ---- blocks ---- */
+
+/* Layer and head of the batch that the rows are of. */
+static void locate (sl_part *p, const sl_rows *r, int *layer, int *head) {
+  *layer = r->layer;
+  *head = r->head;
+  if (!p->calls) return;
+  if (r->layer != p->call) p->layer++;
+  p->call = r->layer;
+  *layer = p->layer;
+  *head += p->head;
+}
+
+static int fits (sl_part *p, const sl_rows *r, int layer, int head,
+                 long sample) {
+  const sl_measuring *m = p->m;
+  const int tokens = r->t - m->registers;
+  const int wrong =
+      p->calls ? tokens < 1 || tokens > m->tokens : tokens != m->tokens;
+  return !(misfits (p, layer >= m->layers, "attention layers", layer + 1,
+                    m->layers) ||
+           misfits (p, head >= m->heads, "heads", head + 1, m->heads) ||
+           misfits (p, wrong, "tokens", tokens, m->tokens) ||
+           misfits (p, r->prefix != m->prefix, "keys before the tokens",
+                    r->prefix, m->prefix) ||
+           misfits (p, sample < 0 || sample >= p->n, "samples",
+                    p->first + sample + 1, p->first + p->n));
+}
+
+void sl_part_watch (void *part, const sl_rows *r) {
+  sl_part *p = part;
+  const sl_measuring *m = p->m;
+  place a = { .p = p, .r = r, .scan = sl_scan_pick (r->dtype) };
+  const long sample = p->calls ? r->sample : r->sample - p->first;
+  const ptrdiff_t stride = r->stride * (ptrdiff_t)sl_dtype_size (r->dtype);
+  int layer, head, begin, end;
+  locate (p, r, &layer, &head);
+  if (!fits (p, r, layer, head, sample)) return;
+  a.head = (size_t)(layer * m->heads + head);
+  a.open = (size_t)sample * p->per_sample + a.head;
+  a.tally = &p->open[a.open];
+  a.sample = p->first + sample;
+  a.token = m->prefix + m->registers;
+  if (a.tally->blocks++ == 0 && (m->measures & SL_MEASURE_NORMS))
+    measure_norms (&a, layer);
+  sl_valid_range (m, a.sample, &begin, &end);
+  if (end > r->length - m->registers) end = r->length - m->registers;
+  for (int i = 0; i < r->rows; i++) {
+    const int query = r->row + i - m->registers;
+    const ptrdiff_t at = (ptrdiff_t)i * stride;
+    if (query < begin || query >= end) continue;
+    if (r->lo[i] >= r->hi[i]) {
+      a.tally->masked++;
+      continue;
+    }
+    if (query >= a.tally->end || query < a.tally->begin)
+      open_segment (&a, query);
+    add_row (&a, query, (const char *)r->weights + at,
+             r->scores ? (const char *)r->scores + at : NULL, r->lo[i],
+             r->hi[i]);
+  }
+}
+
+void sl_part_begin (sl_part *p, long first, long n) {
+  p->first = first;
+  p->n = n;
+  for (size_t i = 0; i < (size_t)n * p->per_sample; i++)
+    sl_tally_reset (&p->open[i]);
+}
+
+int sl_part_end (sl_part *p) {
+  if (p->misfit.what != NULL) return -1;
+  for (long i = 0; i < p->n; i++)
+    for (size_t h = 0; h < p->per_sample; h++) {
+      const size_t open = (size_t)i * p->per_sample + h;
+      sl_tally *t = &p->open[open];
+      if (t->blocks == 0) continue;
+      close_segment (p, t, h, open);
+      sl_tally_merge (&p->total[h], t);
+      p->samples[h]++;
+    }
+  return 0;
+}
+
+void sl_part_merge (sl_part *into, const sl_part *p) {
+  const size_t groups = p->per_sample * (size_t)p->m->labels.groups;
+  for (size_t h = 0; h < p->per_sample; h++) {
+    sl_tally_merge (&into->total[h], &p->total[h]);
+    into->samples[h] += p->samples[h];
+  }
+  for (size_t i = 0; i < groups; i++) {
+    into->group[i].rows += p->group[i].rows;
+    into->group[i].dormant += p->group[i].dormant;
+    into->group[i].logits += p->group[i].logits;
+    into->group[i].first += p->group[i].first;
+    into->group[i].logit += p->group[i].logit;
+  }
+  sl_keys_merge (&into->keys, &p->keys);
+  if (p->maps.heads) sl_maps_merge (&into->maps, &p->maps);
+}
+
+void sl_part_free (sl_part *p) {
+  sl_free (p->open);
+  sl_free (p->total);
+  sl_free (p->samples);
+  sl_free (p->group);
+  sl_free (p->w);
+  sl_free (p->norms);
+  sl_open_columns_free (&p->columns);
+  sl_keys_free (&p->keys);
+  sl_maps_free (&p->maps);
+}

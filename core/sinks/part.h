@@ -1,0 +1,52 @@
+/* part.h - what one thread has watched. */
+#ifndef SL_PART_H
+#define SL_PART_H
+#include "attention/attention.h"
+#include "sinks/keys.h"
+#include "sinks/labels.h"
+
+/* The first thing that did not fit. */
+typedef struct sl_misfit {
+  const char *what; /* NULL: none */
+  long got, allowed;
+} sl_misfit;
+
+/* Sums over the plain rows of a group. */
+typedef struct sl_group {
+  long rows, dormant, logits;
+  double first, logit;
+} sl_group;
+
+typedef struct sl_part {
+  const sl_measuring *m;
+  const sl_tensor *const *output; /* [layer]: W_O or NULL */
+  const int *slot;                /* [head of all layers]: its map; -1: none */
+  int calls;
+  size_t per_sample; /* heads of all layers */
+  sl_observer observer;
+  sl_misfit misfit;
+  long first, n;         /* samples that are open */
+  int call, layer, head; /* with calls: the last one, its layer, first head */
+  sl_tally *open;        /* [shard][head of all layers] */
+  sl_open_columns columns;
+  sl_tally *total; /* [head of all layers] */
+  long *samples;   /* [head of all layers]: that showed a row */
+  sl_keys keys;
+  sl_group *group; /* [head of all layers][group] */
+  sl_maps maps;
+  /* W_O transposed, in double: (heads * d_value, d_model) of output_layer, and
+  ** room for one output. */
+  int output_layer; /* -1: none */
+  double *w;
+  int d_model, d_value;
+  double *norms; /* [3][tokens]: keys, values, outputs of a segment */
+} sl_part;
+
+void sl_part_begin (sl_part *p, long first, long n);
+/* Observer: called by the attention operation, on the thread of this part. */
+void sl_part_watch (void *part, const sl_rows *r);
+/* -1: something did not fit. */
+int sl_part_end (sl_part *p);
+void sl_part_merge (sl_part *into, const sl_part *p);
+void sl_part_free (sl_part *p);
+#endif

@@ -1,0 +1,44 @@
+/* scan.h - one row of weights is read: its sums, and its part of the columns. */
+#ifndef SL_SCAN_H
+#define SL_SCAN_H
+#include "tensor/tensor.h"
+#include <stdint.h>
+
+/* Sums over the rows of a segment for each of its keys, from the segment's
+** first row on. */
+typedef struct sl_columns {
+  double *weight; /* A */
+  double *proxy;  /* |A| / (sum of the row's |A| + 1e-8) */
+  double *plogp;  /* p log p, p = |A| / sum of the row's |A| */
+  double *share;  /* p */
+  uint32_t *seen; /* entries that are not 0 */
+  uint32_t *rows; /* 1: the row of this position sees a key */
+} sl_columns;
+
+typedef struct sl_scan {
+  double outside, outside_size; /* sums of A and |A| before column 'token' */
+  double mass, size;            /* and from there on */
+  double entropy;               /* of |A| / sum, nats; 0 for an all-zero row */
+  double largest;               /* |A| on a token */
+  ptrdiff_t zeros;              /* tokens with |A| <= 1e-5 */
+} sl_scan;
+
+/* One table a precision and instruction set. Rows are 'real'. */
+typedef struct sl_scan_kernels {
+  /* Columns lo..hi-1 of w, tokens from 'token' on. */
+  void (*row) (const void *w, int lo, int hi, int token, sl_scan *out);
+  /* Adds columns first..last-1 of w, of which 'first' is position 0 of the
+  ** columns; size: sum of the row's |A|. */
+  void (*columns) (const void *w, int first, int last, double size,
+                   const sl_columns *c);
+  double (*sum) (const void *x, int first, int last);
+  /* y = sum over j of x[j * step] w[j][0..n-1]; || x || if w is NULL, else
+  ** || y ||. */
+  double (*norm) (const void *x, ptrdiff_t step, int d, const double *w, int n,
+                  double *y);
+  /* out[j] = w[j] in double */
+  void (*widen) (const void *w, int n, double *out);
+} sl_scan_kernels;
+
+const sl_scan_kernels *sl_scan_pick (sl_dtype dtype);
+#endif

@@ -1,0 +1,56 @@
+--- measures.lua - the table of what lab.sinks can measure, by group and name.
+--
+-- A group is what is switched on as one, because it costs one pass more; "rows" is
+-- always on. docs/measures.md says each measure's formula, source and traps.
+local check = require "sinklab.check"
+
+local measures = {}
+
+--- group -> the names it gives: of heads[i], unless said in docs/measures.md.
+measures.groups = {
+  rows = { "first_mean", "first_min", "first_std", "first_all", "trigger_first",
+    "row_mass", "abs_mass", "virtual_mass", "null_mass", "proxy", "entropy",
+    "entropy_share", "contribution", "largest_first", "zeros", "value_norm", "rate",
+    "proxy_rate", "curve", "classes", "groups" },
+  columns = { "sink", "sink_proxy", "column", "column_proxy", "column_weight",
+    "column_entropy", "null_rate", "null_above", "peak_key" },
+  share = { "share", "boost", "largest" },
+  norms = { "key_norms", "value_norms", "output_norms", "key_drain", "value_drain",
+    "drain" },
+  logits = { "sink_logit" },
+}
+
+-- Those that watch the weights go by, in the core's words.
+local watching = { columns = true, share = true, norms = true, logits = true }
+
+local group_of = {}
+for group, names in pairs(measures.groups) do
+  group_of[group] = group
+  for _, name in ipairs(names) do group_of[name] = group end
+end
+
+--- Which groups a user's list of groups and measures asks for.
+-- @param what   the function, for messages
+-- @param given  nil, "all", a name, or a list of names of groups or measures
+-- @return list for the core
+function measures.read(what, given)
+  local on, list = {}, {}
+  if given == "all" then
+    for group in pairs(measures.groups) do on[group] = true end
+  else
+    for _, name in ipairs(type(given) == "table" and given or { given }) do
+      if not group_of[name] then
+        local names = { "all" }
+        for known in pairs(group_of) do names[#names + 1] = known end
+        check.unknown(what .. ": measures", name, names)
+      end
+      on[group_of[name]] = true
+    end
+  end
+  for group in pairs(on) do
+    if watching[group] then list[#list + 1] = group end
+  end
+  return list
+end
+
+return measures
