@@ -2,6 +2,7 @@
 --
 -- A group is what is switched on as one, because it costs one pass more; "rows" is
 -- always on. docs/measures.md says each measure's formula, source and traps.
+local core = require "sinklab.core"
 local check = require "sinklab.check"
 
 local measures = {}
@@ -51,6 +52,31 @@ function measures.read(what, given)
     if watching[group] then list[#list + 1] = group end
   end
   return list
+end
+
+--- Options that every way of measuring takes.
+function measures.rules(more)
+  local out = {
+    measures = { "string table" },
+    maps = { "boolean" },
+    keep = { "table" },
+    threshold = { "number", default = 0.3, above = 0, max = 1 },
+    thresholds = { "table" },
+    share_rows = { "integer", default = 64, min = 1 },
+    dormant = { "number", default = 0.89 },
+  }
+  for key, rule in pairs(more or {}) do out[key] = rule end
+  return out
+end
+
+--- Groups count from 0 to the largest one named.
+function measures.groups_of(what, groups)
+  if groups == nil then return nil end
+  if not core.is_tensor(groups) then
+    check.fail("%s: groups must be a tensor of whole numbers from 0, got a %s", what,
+      type(groups))
+  end
+  return math.max(1, math.floor(groups:max():item()) + 1)
 end
 
 return measures

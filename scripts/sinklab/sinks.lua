@@ -1,48 +1,22 @@
 --- sinks.lua - lab.sinks: attention sinks of a model, measured on a labelled batch.
 local core = require "sinklab.core"
 local check = require "sinklab.check"
+local collect = require "sinklab.collector"
 local divisor = require "sinklab.divisor"
 local finish = require "sinklab.sinks_result"
 local measures = require "sinklab.measures"
 local segments = require "sinklab.segments"
-
-local sinks = {}
 
 -- Sequences measured at once; the result does not depend on it.
 local SHARD = 16
 -- Maps of every weight are the default up to so many tokens.
 local MAP_TOKENS = 512
 
---- Options that every way of measuring takes.
-local function rules(more)
-  local out = {
-    measures = { "string table" },
-    maps = { "boolean" },
-    keep = { "table" },
-    threshold = { "number", default = 0.3, above = 0, max = 1 },
-    thresholds = { "table" },
-    share_rows = { "integer", default = 64, min = 1 },
-    dormant = { "number", default = 0.89 },
-  }
-  for key, rule in pairs(more or {}) do out[key] = rule end
-  return out
-end
-
 --- A tensor of the shape of `t` with `shard` samples.
 local function shard_of(t, shard)
   local shape = t.shape
   shape[1] = shard
   return core.zeros(shape, t.dtype)
-end
-
---- Groups count from 0 to the largest one named.
-local function groups_of(what, groups)
-  if groups == nil then return nil end
-  if not core.is_tensor(groups) then
-    check.fail("%s: groups must be a tensor of whole numbers from 0, got a %s", what,
-      type(groups))
-  end
-  return math.max(1, math.floor(groups:max():item()) + 1)
 end
 
 --- Measure a model's sinks on a batch.
@@ -89,7 +63,7 @@ end
 --   print(sinks, sinks:sink_k(2), sinks.heads[1].null_rate)
 local function measure(model, batch, given)
   local what = "lab.sinks"
-  local o = check.options(what, given, rules())
+  local o = check.options(what, given, measures.rules())
   check.argument(what, "first argument", model, "model")
   if type(batch) ~= "table" or not core.is_tensor(batch.x) then
     check.fail("%s: the second argument must be a batch (try task:batch { n = 1000 })",
@@ -124,7 +98,7 @@ local function measure(model, batch, given)
     batch = batches, layers = model.layers, heads = model.heads, tokens = tokens,
     trigger = batch.trigger, length = batch.length, start = batch.start,
     documents = batch.documents, group = batch.groups,
-    groups = groups_of(what, batch.groups), output = model.outputs,
+    groups = measures.groups_of(what, batch.groups), output = model.outputs,
     maps = maps, keep = o.keep, threshold = o.threshold, thresholds = o.thresholds,
     measures = watched, share_rows = o.share_rows, dormant = o.dormant,
     dtype = model.dtype, prefix = model.attention.prefix, registers = model.registers,
@@ -132,113 +106,5 @@ local function measure(model, batch, given)
   return finish(found, model.attention.prefix + model.registers, claimed)
 end
 
-local methods = {}
-local Collector = { __index = methods, __name = "sinklab.collector" }
-
---- A collector of sinks for attention that runs at once, layer by layer: for models that
--- are no lab.model, such as language models.
---
--- While collector:watch runs a function, every call of lab.attention (or lab.mix) in it
--- is measured: the first is layer 1, the next layer 2 and so on, unless said otherwise.
--- Layers may be run one at a time, sequences in any order, and a sequence may be shorter
--- than `tokens`. The result is that of lab.sinks.
--- @param layers, heads, tokens  of the model; tokens of the longest sequence
--- @param samples    sequences in all, default 1
--- @param batch      at most so many in one call of attention, default 1
--- @param output     function (layer) -> W_O, a tensor (d_model, heads * d_value), or
---                   nil: asked for before each watch and forgotten after it; without it
---                   there is no contribution
--- @param trigger, length, start, documents, groups  labels of all samples, as those of
---                   lab.sinks' batch; rows outside length and start are not counted even
---                   where attention sees them
--- @param null_mass  default false: what a row's weights leave is mass on nothing
--- @param prefix, registers  keys before the first token, of attention and of the
---                   sequences, default 0: tokens, labels and positions count without
--- @param dtype      of maps, default "f32"
--- @param measures, maps, keep, threshold, thresholds, share_rows, dormant  as for
---                   lab.sinks; maps default to false
--- @return collector: collector:watch (sample, function [, where]), collector:finish ()
--- @error a sentence when what is watched does not fit
--- @example
---   local draw = lab.generator(1)
---   local softmax = lab.mechanism "softmax"
---   local c = lab.sinks.collect { layers = 2, heads = 1, tokens = 8 }
---   local x = draw:normal(0, 1, { 1, 8, 4 })
---   c:watch(1, function()
---     for layer = 1, 2 do
---       x = lab.attention { q = x, k = x, v = x, mechanism = softmax }
---     end
---   end)
---   print(c:finish())
-function sinks.collect(given)
-  local what = "lab.sinks.collect"
-  local o = check.options(what, given, rules {
-    layers = { "integer", required = true, min = 1 },
-    heads = { "integer", required = true, min = 1 },
-    tokens = { "integer", required = true, min = 1 },
-    samples = { "integer", default = 1, min = 1 },
-    batch = { "integer", default = 1, min = 1 },
-    output = { "function" },
-    trigger = { "tensor" }, length = { "tensor" }, start = { "tensor" },
-    documents = { "tensor" }, groups = { "tensor" },
-    null_mass = { "boolean", default = false },
-    prefix = { "integer", default = 0, min = 0 },
-    registers = { "integer", default = 0, min = 0 },
-    dtype = { "string", default = "f32", choices = { "f32", "f64" } },
-  })
-  local watched = measures.read(what, o.measures)
-  local collector = core.sink_collector { layers = o.layers, heads = o.heads,
-    tokens = o.tokens, samples = o.samples, batch = o.batch, trigger = o.trigger,
-    length = o.length, start = o.start, documents = o.documents, group = o.groups,
-    groups = groups_of(what, o.groups), maps = o.maps, keep = o.keep,
-    threshold = o.threshold, thresholds = o.thresholds, measures = watched,
-    share_rows = o.share_rows, dormant = o.dormant, dtype = o.dtype,
-    prefix = o.prefix, registers = o.registers, null_mass = o.null_mass }
-  return setmetatable({ collector = collector, options = o }, Collector)
-end
-
---- Run a function and measure the attention it does at once.
--- @param sample  the sequence, from 1; the first one when calls have several
--- @param f       function ()
--- @param where   { layer = 1, of the first call; head = 1, of the call's first head, when
---                heads are run in groups; n = 1, sequences of a call; last = layers, the
---                last layer that is run, so that no further W_O is asked for }
--- @return what f returns
--- @error what f raises; the rows seen until then stay counted
-function methods:watch(sample, f, where)
-  local what = "collector:watch"
-  local o = self.options
-  check.argument(what, "first argument", sample, "integer")
-  check.argument(what, "second argument", f, "function")
-  local at = check.options(what, where, {
-    layer = { "integer", default = 1, min = 1, max = o.layers },
-    head = { "integer", default = 1, min = 1, max = o.heads },
-    n = { "integer", default = 1, min = 1, max = o.batch },
-    last = { "integer", default = o.layers, min = 1, max = o.layers },
-  })
-  if sample < 1 or sample + at.n - 1 > o.samples then
-    check.fail("%s: sample %d of %d at once; there are 1 to %d", what, sample, at.n,
-      o.samples)
-  end
-  if o.output then
-    for layer = at.layer, at.last do
-      self.collector:output(layer, o.output(layer))
-    end
-  end
-  self.collector:begin(sample, at.n, at.layer, at.head)
-  local results = table.pack(pcall(f))
-  self.collector:done()
-  if not results[1] then error(results[2], 0) end
-  return table.unpack(results, 2, results.n)
-end
-
---- End the measurement.
--- @return what lab.sinks returns
--- @error when a head of a sample has not been watched, or something did not fit
-function methods:finish()
-  local o = self.options
-  return finish(self.collector:finish(), o.prefix + o.registers, o.null_mass)
-end
-
-return setmetatable(sinks, { __call = function(_, ...) return measure(...) end,
-  __name = "sinklab.sinks_module" })
+return setmetatable({ collect = collect }, { __call = function(_, ...) return measure(...) end,
+  __doc = measure })

@@ -1,4 +1,5 @@
 --- sinks_result.lua - what a measurement of sinks gives: its summaries and its text.
+local check = require "sinklab.check"
 local text = require "sinklab.text"
 
 local methods = {}
@@ -24,15 +25,19 @@ local summarised = { "proxy", "row_mass", "abs_mass", "contribution", "null_mass
 --- Sink_k^eps over all heads, in percent: 100 times the mean share of (sequence, head)
 -- pairs whose mean weight on position k is above the threshold (Gu et al. 2025).
 -- @param k  position, default 1; others need measures = { "columns" }
--- @param o  { proxy = true: of row-normalised weights }
+-- @param proxy  true: of row-normalised weights
 -- @return percent
 -- @error when position k was not measured
 -- @source Gu et al. 2025, arXiv 2410.10781
-function methods:sink_k(k, o)
+-- @example
+--   local task = lab.task.trigger_mean {}
+--   local model = lab.model.attention_only { task = task }
+--   local found = lab.sinks(model, task:batch { n = 16 }, { measures = "columns" })
+--   print(found:sink_k(), found:sink_k(2), found:sink_k(1, { proxy = true }))
+function methods:sink_k(k, given)
   k = k or 1
-  local proxy = o and o.proxy
+  local proxy = check.options("sinks:sink_k", given, { proxy = { "boolean" } }).proxy
   if k == 1 then return 100 * (proxy and self.proxy_rate or self.rate).mean end
-  local check = require "sinklab.check"
   local sink = proxy and self.sink_proxy or self.sink
   if not sink then
     check.fail("sinks:sink_k: position %s needs measures = { \"columns\" }", tostring(k))
@@ -54,6 +59,12 @@ local columns = {
 
 --- Rows of text, one a head, under a row of column names; columns that were not
 -- measured are left out.
+-- @return names, rows: for lab.text.table
+-- @example
+--   local task = lab.task.trigger_mean {}
+--   local model = lab.model.attention_only { task = task }
+--   local names, rows = lab.sinks(model, task:batch { n = 16 }):rows()
+--   print(lab.text.table(names, rows))
 function methods:rows()
   local names, out, shown = {}, {}, {}
   for _, c in ipairs(columns) do

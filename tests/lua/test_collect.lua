@@ -119,8 +119,8 @@ check.test("mistakes are named", function()
     trigger = core.tensor({ 1, 1, 1, 1, 1, 1 }, "f64") }
   c:watch(1, function() model:forward(part(batch.x, 1, 1)) end)
   check.raises("the program has 9 tokens, the measurement has 5", c.finish, c)
-  check.raises("no such option 'colums' (did you mean 'columns'?)", collector,
-    { measures = { "colums" } })
+  check.raises("measures: no such option 'clumns' (did you mean 'columns'?)", collector,
+    { measures = { "clumns" } })
   check.raises("layer 3, head 1 is to be kept; there are 2 layers of 2 heads", collector,
     { maps = false, keep = { { 3, 1 } } })
   check.raises("layer 1, head 2 is to be kept twice", collector,
