@@ -7,6 +7,8 @@ local parts = {
   linear = "sinklab.lm.file",
   embedding = "sinklab.lm.file",
   open = "sinklab.lm.open",
+  sinks = "sinklab.lm.measure",
+  intervene = "sinklab.lm.intervene",
   random = "sinklab.lm.random",
 }
 

@@ -29,6 +29,9 @@ for _, model in ipairs(manifest.models) do
         local logits = opened:logits(ids)
         check.close(difference(logits, lab.load_npy(arch .. values.logits)), 0,
           values.tolerance.logits, 0, file.path .. " logits")
+        local sinks = lab.lm.sinks(opened, ids:totable(), { maps = true, loss = false })
+        check.close(difference(sinks.mean, lab.load_npy(arch .. values.att)), 0,
+          values.tolerance.att, 0, file.path .. " attention")
       end
     end)
   end
@@ -38,7 +41,11 @@ check.test("both forms of one model", function()
   local ids = lab.load_npy(arch .. "llama_gqa/ids_T24.npy")
   local gguf = assert(lab.lm.open(arch .. "llama_gqa/model.gguf"))
   local hf = assert(lab.lm.open(arch .. "llama_gqa/hf"))
-  check.close(difference(gguf:logits(ids), hf:logits(ids)), 0, 2e-5, 0)
+  check.close(difference(gguf:logits(ids), hf:logits(ids)), 0, 2e-5, 0, "logits")
+  for head = 1, 4 do
+    local one = { ids = ids, layer = 2, head = head }
+    check.close(difference(gguf:attention(one), hf:attention(one)), 0, 1e-5, 0, "weights")
+  end
 end)
 
 check.test("a sequence alone, in a batch, padded on either side", function()

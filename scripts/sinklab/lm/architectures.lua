@@ -128,7 +128,7 @@ local gemma2 = extend(gemma, {
 local gpt2 = {
   gguf = "gpt2", hf = "gpt2", names = gpt2_names,
   outer = "embedding position final_norm+ (unembedding)",
-  parts = "attn_norm+ qkv? o+ ffn_norm+ up+ down+",
+  parts = "attn_norm+ qkv+ o+ ffn_norm+ up+ down+",
   norm = "layer", qkv = "blocks", positions = "learned",
   activation = "gelu_tanh", conv1d = true,
   needs = { scale_attn_by_inverse_layer_idx = false, add_cross_attention = false },

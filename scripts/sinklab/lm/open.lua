@@ -169,6 +169,16 @@ function methods:with(given)
   return setmetatable(other, Model)
 end
 
+--- The weights of one head on one sequence, in full.
+-- @param given  { ids = token ids, layer =, head = }, the last two from 1
+-- @return tensor (T, T): queries down, keys across
+-- @example
+--   local model = lab.lm.random { layers = 1 }
+--   print(model:attention { ids = { 1, 9, 4 }, layer = 1, head = 2 })
+function methods:attention(given)
+  return require("sinklab.lm.measure").attention(self, given)
+end
+
 function Model:__tostring()
   local c = self.config
   return ("%s, %d layers, %d heads%s of %d, width %d, vocabulary %d, context %d"):format(
