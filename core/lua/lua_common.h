@@ -64,6 +64,7 @@ void sl_lua_open_mechanism (lua_State *L); /* plugins with options */
 void sl_lua_open_attention (lua_State *L); /* attention, gate, mix, rope */
 void sl_lua_open_train (lua_State *L);     /* optimisers, schedules, trainer */
 void sl_lua_open_sinks (lua_State *L);     /* measurements */
+void sl_lua_open_hidden (lua_State *L);    /* of the residual stream */
 void sl_lua_open_plot (lua_State *L);      /* figures */
 void sl_lua_open_plugins (lua_State *L);   /* plugins listed, described */
 void sl_lua_open_check (lua_State *L);     /* plugin check */

@@ -19,6 +19,7 @@ static const struct {
   { "attention", sl_lua_open_attention },
   { "train", sl_lua_open_train },
   { "sinks", sl_lua_open_sinks },
+  { "hidden", sl_lua_open_hidden },
   { "plugins", sl_lua_open_plugins },
   { "check", sl_lua_open_check },
   { "plot", sl_lua_open_plot },

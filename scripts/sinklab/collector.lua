@@ -1,6 +1,7 @@
 --- collector.lua - lab.sinks.collect: sinks of attention that runs at once.
 local core = require "sinklab.core"
 local check = require "sinklab.check"
+local hidden = require "sinklab.hidden"
 local finish = require "sinklab.sinks_result"
 local measures = require "sinklab.measures"
 
@@ -27,9 +28,9 @@ local Collector = { __index = methods, __name = "sinklab.collector" }
 -- @param prefix, registers  keys before the first token, of attention and of the
 --                   sequences, default 0: tokens, labels and positions count without
 -- @param dtype      of maps, default "f32"
--- @param measures, maps, keep, threshold, thresholds, share_rows, dormant  as for
+-- @param measures, maps, keep, threshold, thresholds, share_rows, dormant, hidden  as for
 --                   lab.sinks; maps default to false
--- @return collector: collector:watch (sample, function [, where]), collector:finish ()
+-- @return collector: collector:watch, collector:hidden, collector:finish
 -- @error a sentence when what is watched does not fit
 -- @example
 --   local draw = lab.generator(1)
@@ -58,7 +59,7 @@ local function collect(given)
     registers = { "integer", default = 0, min = 0 },
     dtype = { "string", default = "f32", choices = { "f32", "f64" } },
   })
-  local watched = measures.read(what, o.measures)
+  local watched, stream = measures.read(what, o.measures)
   local collector = core.sink_collector { layers = o.layers, heads = o.heads,
     tokens = o.tokens, samples = o.samples, batch = o.batch, trigger = o.trigger,
     length = o.length, start = o.start, documents = o.documents, group = o.groups,
@@ -66,7 +67,14 @@ local function collect(given)
     threshold = o.threshold, thresholds = o.thresholds, measures = watched,
     share_rows = o.share_rows, dormant = o.dormant, dtype = o.dtype,
     prefix = o.prefix, registers = o.registers, null_mass = o.null_mass }
-  return setmetatable({ collector = collector, options = o }, Collector)
+  local states
+  if stream then
+    local h = { length = o.length, start = o.start, documents = o.documents }
+    for key, value in pairs(o.hidden or {}) do h[key] = value end
+    states = hidden.new(what .. ": hidden", h,
+      { layers = o.layers, tokens = o.tokens, samples = o.samples })
+  end
+  return setmetatable({ collector = collector, options = o, states = states }, Collector)
 end
 
 --- Run a function and measure the attention it does at once.
@@ -114,6 +122,33 @@ function methods:watch(sample, f, given)
   return table.unpack(results, 2, results.n)
 end
 
+--- Give the residual stream of a layer, when measures has "hidden".
+-- @param layer   0: before layer 1, then after each
+-- @param states  (B, tokens, width)
+-- @param sample  the first of the B sequences, default 1
+-- @return the collector
+-- @error without "hidden", or of a layer and sample given before
+-- @example
+--   local c = lab.sinks.collect { layers = 1, heads = 1, tokens = 3, measures = "hidden" }
+--   local x = lab.generator(1):normal(0, 1, { 1, 3, 4 })
+--   c:hidden(0, x)
+--   c:watch(1, function()
+--     x = x + lab.attention { q = x, k = x, v = x, mechanism = lab.mechanism "softmax" }
+--   end)
+--   c:hidden(1, x)
+--   print(c:finish().hidden)
+function methods:hidden(layer, states, sample)
+  local what = "collector:hidden"
+  check.argument(what, "first argument", layer, "integer")
+  check.argument(what, "second argument", states, "tensor")
+  if not self.states then
+    check.fail("%s: the residual stream is not measured (try measures = { \"hidden\" })",
+      what)
+  end
+  self.states:add(layer, states, sample or 1)
+  return self
+end
+
 --- End the measurement.
 -- @return what lab.sinks returns
 -- @error when a head of a sample has not been watched, or something did not fit
@@ -126,7 +161,9 @@ end
 --   print(c:finish())
 function methods:finish()
   local o = self.options
-  return finish(self.collector:finish(), o.prefix + o.registers, o.null_mass)
+  local found = self.collector:finish()
+  if self.states then found.hidden = hidden.finish(self.states) end
+  return finish(found, o.prefix + o.registers, o.null_mass)
 end
 
 return collect

@@ -28,7 +28,7 @@ local parts = {
 local private = {}
 for name in ([[
   check_plugin checks columns database figure file_exists file_stamp file_write folder
-  folder_exists host interrupted is_terminal json_decode json_null lua_release
+  folder_exists hidden_measures host interrupted is_terminal json_decode json_null lua_release
   make_folder make_folders measure_sinks nearest
   pending_interrupt plugin plugins_loaded quiet quit raise scripts
   parent_begin parent_receive parent_send process process_wait sink_collector

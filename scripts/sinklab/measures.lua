@@ -19,6 +19,7 @@ measures.groups = {
   norms = { "key_norms", "value_norms", "output_norms", "key_drain", "value_drain",
     "drain" },
   logits = { "sink_logit" },
+  hidden = { "hidden", "massive", "peak", "kurtosis", "max_norm", "secondary" },
 }
 
 -- Those that watch the weights go by, in the core's words.
@@ -33,7 +34,7 @@ end
 --- Which groups a user's list of groups and measures asks for.
 -- @param what   the function, for messages
 -- @param given  nil, "all", a name, or a list of names of groups or measures
--- @return list for the core
+-- @return list for the core, whether the residual stream is asked for
 function measures.read(what, given)
   local on, list = {}, {}
   if given == "all" then
@@ -51,7 +52,7 @@ function measures.read(what, given)
   for group in pairs(on) do
     if watching[group] then list[#list + 1] = group end
   end
-  return list
+  return list, on.hidden or false
 end
 
 --- Options that every way of measuring takes.
@@ -64,6 +65,7 @@ function measures.rules(more)
     thresholds = { "table" },
     share_rows = { "integer", default = 64, min = 1 },
     dormant = { "number", default = 0.89 },
+    hidden = { "table" },
   }
   for key, rule in pairs(more or {}) do out[key] = rule end
   return out

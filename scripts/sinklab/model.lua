@@ -21,7 +21,9 @@ local Model = { __index = methods, __name = "sinklab.model" }
 -- @param begin   optional (B, seq_len): the first position, from 0, that each one may
 --                see (packed documents, left padding); past it: it sees none. Not with
 --                registers, key biases or a mix
-function methods:forward(x, length, begin)
+-- @param watch   optional function (layer, h): the residual stream, (B, tokens, width)
+--                with registers first, before layer 1 (layer 0) and after each layer
+function methods:forward(x, length, begin, watch)
   local h, n = self:embed(x), self.registers
   if begin and (n > 0 or self.attention.prefix > 0 or self.mechanism.shape ~= "row") then
     check.fail("model: documents and left padding do not go with registers, key biases or the mix '%s'",
@@ -33,7 +35,11 @@ function methods:forward(x, length, begin)
     h = core.concat({ first:broadcast { shape[1], n, shape[3] }, h }, 2)
     length = length and length + n
   end
-  for _, block in ipairs(self.blocks) do h = block(h, length, begin) end
+  if watch then watch(0, h) end
+  for layer, block in ipairs(self.blocks) do
+    h = block(h, length, begin)
+    if watch then watch(layer, h) end
+  end
   if n > 0 then h = h:narrow(2, n + 1, h.shape[2] - n) end
   return self:unembed(h)
 end

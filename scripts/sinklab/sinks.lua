@@ -3,6 +3,7 @@ local core = require "sinklab.core"
 local check = require "sinklab.check"
 local collect = require "sinklab.collector"
 local divisor = require "sinklab.divisor"
+local hidden = require "sinklab.hidden"
 local finish = require "sinklab.sinks_result"
 local measures = require "sinklab.measures"
 local segments = require "sinklab.segments"
@@ -17,6 +18,22 @@ local function shard_of(t, shard)
   local shape = t.shape
   shape[1] = shard
   return core.zeros(shape, t.dtype)
+end
+
+--- What the residual stream of a model shows on a batch, `shard` sequences at a time.
+local function residuals(what, model, batch, begins, shard, given)
+  local o = { length = batch.length, start = batch.start, documents = batch.documents }
+  for key, value in pairs(given or {}) do o[key] = value end
+  local samples, n = batch.x.shape[1], model.registers
+  local accumulator = hidden.new(what .. ": hidden", o, { layers = model.layers,
+    tokens = batch.x.shape[2], samples = samples })
+  for first = 1, samples, shard do
+    local function part(t) return t and t:narrow(1, first, shard) end
+    model:forward(part(batch.x), part(batch.length), part(begins), function(layer, h)
+      accumulator:add(layer, n > 0 and h:narrow(2, n + 1, h.shape[2] - n) or h, first)
+    end)
+  end
+  return hidden.finish(accumulator)
 end
 
 --- Measure a model's sinks on a batch.
@@ -37,7 +54,7 @@ end
 -- @param measures    names of measures or of their groups, or "all"; always: "rows";
 --                    more: "columns" (Sink_k for every k, column entropy, random
 --                    positions), "share" (the first 1, 4, 8 keys), "norms" (keys,
---                    values), "logits" (sink logit)
+--                    values), "logits" (sink logit), "hidden" (the residual stream)
 -- @param maps        mean and std over samples of every weight; default up to 512
 --                    tokens, without keep
 -- @param keep        { { layer, head }, ... }: these of these heads only
@@ -46,6 +63,7 @@ end
 -- @param share_rows  last rows of a document that "share" looks at, default 64
 -- @param dormant     weight on position 1 from which a row of a group is dormant,
 --                    default 0.89 (Guo et al. 2024)
+-- @param hidden      options of lab.sinks.hidden: massive, ratio, similar, noise, bos
 -- @return { samples, tokens, threshold, heads = { { layer, head, first_mean, first_min,
 --         first_std, first_all, trigger_first, row_mass, abs_mass (sums of weights and
 --         of |weights| on tokens), proxy, entropy, contribution, value_norm, rate,
@@ -55,7 +73,7 @@ end
 --         keys) = mean mass on each of them (layers, heads, query, n): the key bias,
 --         then registers; kept = with keep a list of the same; first, proxy, row_mass,
 --         ... = { min, max, mean } over heads; sink, column, ... = tensors (layers,
---         heads, position) }
+--         heads, position); hidden = what lab.sinks.hidden gives }
 -- @example
 --   local task = lab.task.trigger_mean { seq_len = 8 }
 --   local model = lab.model.attention_only { task = task }
@@ -78,7 +96,7 @@ local function measure(model, batch, given)
     check.fail("%s: '%s' is a mix without weights: there is nothing to measure", what,
       mechanism.name)
   end
-  local watched = measures.read(what, o.measures)
+  local watched, stream = measures.read(what, o.measures)
   local claimed = mechanism.claims.null_mass
   local samples, tokens = batch.x.shape[1], batch.x.shape[2]
   local shard = divisor(samples, SHARD)
@@ -103,8 +121,11 @@ local function measure(model, batch, given)
     measures = watched, share_rows = o.share_rows, dormant = o.dormant,
     dtype = model.dtype, prefix = model.attention.prefix, registers = model.registers,
     null_mass = claimed }
+  if stream then
+    found.hidden = residuals(what, model, batch, begins, shard, o.hidden)
+  end
   return finish(found, model.attention.prefix + model.registers, claimed)
 end
 
-return setmetatable({ collect = collect }, { __call = function(_, ...) return measure(...) end,
+return setmetatable({ collect = collect, hidden = hidden.hidden }, { __call = function(_, ...) return measure(...) end,
   __doc = measure })

@@ -9,7 +9,8 @@ local model = lab.model.attention_only { task = task, layers = 2, heads = 2,
   residual = true, dtype = "f64", init = lab.init.normal(0.3), seed = 2 }
 local batch = task:batch { n = 6, dtype = "f64" }
 local lengths = core.tensor({ 9, 4, 9, 1, 9, 7 }, "f64")
-local all = { measures = "all", maps = true, thresholds = { 0.1, 0.2 } }
+local watched = { "columns", "share", "norms", "logits" }
+local all = { measures = watched, maps = true, thresholds = { 0.1, 0.2 } }
 
 --- Every number and tensor of a is that of b.
 local function same(a, b, path)
@@ -59,6 +60,26 @@ check.test("call by call is as a program", function()
   same(got, measured(), "")
 end)
 
+check.test("with the residual stream", function()
+  local c, want = collector { measures = "all" }, nil
+  for i = 1, 6 do
+    c:watch(i, function()
+      model:forward(part(batch.x, i, 1), part(lengths, i, 1), nil, function(layer, h)
+        c:hidden(layer, h, i)
+      end)
+    end)
+  end
+  want = lab.sinks(model, { x = batch.x, trigger = batch.trigger, length = lengths },
+    { measures = "all", thresholds = { 0.1, 0.2 } })
+  same(want, c:finish(), "")
+  c = collector { measures = "hidden" }
+  for i = 1, 6 do c:watch(i, function() model:forward(part(batch.x, i, 1)) end) end
+  check.raises("hidden: layer 0 of sample 1 has not been given", c.finish, c)
+  check.raises("the residual stream is not measured", function()
+    collector():hidden(0, batch.x)
+  end)
+end)
+
 check.test("layer by layer, last sequence first", function()
   local h = {}
   for i = 1, 6 do h[i] = part(batch.x, i, 1) end
@@ -86,7 +107,7 @@ check.test("heads in groups, shorter sequences", function()
   end
   local function run(groups)
     local c = lab.sinks.collect { layers = 1, heads = 4, tokens = 9, samples = 3,
-      measures = "all", dtype = "f64" }
+      measures = watched, dtype = "f64" }
     local size = 4 // groups
     for i = 1, 3 do
       for g = 1, groups do

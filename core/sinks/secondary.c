@@ -1,0 +1,91 @@
+/* secondary.c - tokens whose states point where that of position 1 does (Wong et
+** al. 2025, arXiv 2512.22213), with lifetimes relative to the depth. */
+#include "sinks/secondary.h"
+#include "base/memory.h"
+#include "sinks/labels.h"
+
+struct sl_alike {
+  long samples;
+  int tokens;
+  unsigned char *bits; /* [layer][sample][token] */
+};
+
+sl_alike *sl_alike_new (int layers, long samples, int tokens) {
+  sl_alike *a = sl_alloc (1, sizeof *a);
+  size_t n;
+  if (a == NULL) return NULL;
+  *a = (sl_alike){ samples, tokens, NULL };
+  if (sl_size_mul ((size_t)layers, (size_t)samples, &n) == 0 &&
+      sl_size_mul (n, (size_t)tokens, &n) == 0)
+    a->bits = sl_alloc (n, 1);
+  if (a->bits) return a;
+  sl_alike_free (a);
+  return NULL;
+}
+
+void sl_alike_free (sl_alike *a) {
+  if (a == NULL) return;
+  sl_free (a->bits);
+  sl_free (a);
+}
+
+static size_t at (const sl_alike *a, int layer, long sample, int token) {
+  return ((size_t)(layer - 1) * (size_t)a->samples + (size_t)sample) *
+             (size_t)a->tokens +
+         (size_t)token;
+}
+
+void sl_alike_set (sl_alike *a, int layer, long sample, int token, int anchor) {
+  a->bits[at (a, layer, sample, token)] |= (unsigned char)(1 << anchor);
+}
+
+/* Layers of the window in which a token is like the anchor; *first: the first
+** of them. */
+static int lifetime (const sl_alike *a, const sl_hidden_result *r, long sample,
+                     int token, int *first) {
+  int n = 0;
+  for (int l = r->window_first; l > 0 && l <= r->window_last; l++) {
+    if (!(a->bits[at (a, l, sample, token)] & 1 << (r->anchor - 1))) continue;
+    if (n++ == 0) *first = l;
+  }
+  return n;
+}
+
+static int kind_of (const sl_hidden_spec *spec, int lifetime) {
+  const double share = (double)lifetime / spec->layers;
+  return share >= spec->bos ? 2 : share > spec->noise ? 1 : 0;
+}
+
+/* Counts them, and writes them down where there is room. */
+static long walk (const sl_alike *a, const sl_hidden_spec *spec,
+                  const sl_measuring *m, sl_hidden_result *r) {
+  long n = 0;
+  for (long s = 0; s < spec->samples; s++) {
+    int begin, end, from = 0, to = 0;
+    sl_valid_range (m, s, &begin, &end);
+    for (int j = begin; j < end; j++) {
+      sl_secondary found = { .sample = s };
+      if (j >= to) sl_segment_of (m, s, j, &from, &to);
+      found.position = j - from + 1;
+      if (found.position <= r->anchor) continue;
+      found.lifetime = lifetime (a, r, s, j, &found.first);
+      if (found.lifetime == 0) continue;
+      found.kind = kind_of (spec, found.lifetime);
+      if (r->secondary) {
+        r->secondary[n] = found;
+        r->secondary_of_kind[found.kind]++;
+      }
+      n++;
+    }
+  }
+  return n;
+}
+
+int sl_secondary_find (const sl_alike *a, const sl_hidden_spec *spec,
+                       const sl_measuring *m, sl_hidden_result *r) {
+  r->secondaries = walk (a, spec, m, r);
+  r->secondary = sl_alloc ((size_t)r->secondaries, sizeof *r->secondary);
+  if (r->secondary == NULL) return -1;
+  walk (a, spec, m, r);
+  return 0;
+}
