@@ -267,6 +267,64 @@ START_TEST (samples_do_not_depend_on_the_cut) {
 }
 END_TEST
 
+/* What the step before left behind in the gradients of locals, or in the memory
+** that is aimed at, must not show. */
+START_TEST (gradients_begin_anew) {
+  for (int d = SL_F32; d <= SL_F64; d++) {
+    sl_context c = start (1);
+    const sl_draw other = { 11, 2, 0 };
+    model m = recorded (&c, (sl_dtype)d);
+    sl_replica *used = replica (&m), *plain = replica (&m);
+    sl_tensor *groups = sl_tensor_new (
+        (sl_dtype)d, 2, (ptrdiff_t[]){ 2, 64 * ((PARAMETERS + 63) / 64) },
+        &error);
+    char *memory = sl_tensor_view (groups).data;
+    const size_t bytes = groups->storage->count / 2 * sl_dtype_size (m.dtype);
+    for (int round = 0; round < 3; round++)
+      for (size_t g = 0; g < 2; g++) {
+        ck_assert_int_eq (
+            sl_replica_aim (used, m.flat, memory + g * bytes, &error), 0);
+        for (int shard = 0; shard < 2; shard++) {
+          sl_replica_forward (used, g == 0 ? &c.draw : &other, NULL);
+          sl_replica_backward (used, 0.5 + shard);
+        }
+      }
+    sl_replica_forward (plain, &other, NULL);
+    sl_replica_backward (plain, 0.5);
+    sl_replica_backward (plain, 1.5);
+    for (size_t i = 0; i < PARAMETERS; i++)
+      CLOSE (at (sl_replica_gradient (used, m.flat), m.dtype, i),
+             at (sl_replica_gradient (plain, m.flat), m.dtype, i), 0, 0,
+             "parameter %zu", i);
+    for (int k = 0; k < m.n; k++) {
+      const sl_view a = sl_replica_gradient (used, m.made[k]);
+      const sl_view b = sl_replica_gradient (plain, m.made[k]);
+      for (size_t i = 0; b.data && i < sl_view_count (&b); i++)
+        CLOSE (at (a, m.dtype, i), at (b, m.dtype, i), 0, 0,
+               "tensor %d, element %zu", k, i);
+    }
+    sl_tensor_release (groups);
+    sl_replica_free (used);
+    sl_replica_free (plain);
+    model_free (&m);
+    sl_context_free (&c);
+  }
+}
+END_TEST
+
+START_TEST (only_gradients_of_parameters_can_be_aimed) {
+  sl_context c = start (1);
+  model m = recorded (&c, SL_F32);
+  sl_replica *r = replica (&m);
+  ck_assert_int_eq (sl_replica_aim (r, m.weights, &m, &error), -1);
+  ck_assert (strstr (error.text, "or makes the tensor itself"));
+  ck_assert_int_eq (sl_replica_aim (r, m.x, &m, NULL), -1);
+  sl_replica_free (r);
+  model_free (&m);
+  sl_context_free (&c);
+}
+END_TEST
+
 START_TEST (every_failing_allocation_leaks_nothing) {
   sl_context c = start (1);
   size_t live = sl_alloc_live ();
@@ -297,4 +355,5 @@ END_TEST
 SUITE_MAIN ("replay", replay_is_what_ran_at_once,
             gradients_agree_with_differences, single_precision_follows_double,
             bits_do_not_depend_on_threads, samples_do_not_depend_on_the_cut,
+            gradients_begin_anew, only_gradients_of_parameters_can_be_aimed,
             every_failing_allocation_leaks_nothing)

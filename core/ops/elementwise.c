@@ -37,15 +37,17 @@ static void run_forward (const sl_run *r, sl_kernel kernel) {
   SL (sl_map) (kernel, SL_MAP_IN, x, &r->out[0]);
 }
 
-static void run_backward (const sl_run *r, int input, sl_kernel kernel,
-                          unsigned uses) {
+static void run_backward (const sl_run *r, int input, sl_kernel assign,
+                          sl_kernel add, unsigned uses) {
   const sl_view *x[SL_MAP_IN] = { NULL };
   if (!r->dout[0].data) return;
   if (uses & USE_G) x[G] = &r->dout[0];
   if (uses & USE_Y) x[Y] = &r->out[0];
   for (int k = 0; k < r->n_in; k++)
     if (uses & (1u << (A + k))) x[A + k] = &r->in[k];
-  SL (sl_fold) (kernel, SL_MAP_IN, x, &r->din[input], &r->out[0]);
+  SL (sl_give)
+  ((int)(r->fresh >> input & 1), assign, add, SL_MAP_IN, x, &r->din[input],
+   &r->out[0]);
 }
 
 static int infer_broadcast (sl_infer *q, sl_error *e) {
@@ -62,32 +64,36 @@ static int infer_broadcast (sl_infer *q, sl_error *e) {
   const sl_op SL (sl_op_##name_) = { .name = #name_,             \
                                      .min_in = inputs,           \
                                      .max_in = inputs,           \
+                                     .flags = SL_OP_ASSIGNS,     \
                                      .infer = infer_broadcast,   \
                                      .forward = name_##_forward, \
                                      .backward = name_##_backward };
 
-/* y = value; da += uses, gradient. */
-#define OP_1(name, value, uses, gradient)         \
-  LOOP (name##_y, d[i] = value)                   \
-  LOOP (name##_da, d[i] += gradient)              \
-  static void name##_forward (const sl_run *r) {  \
-    run_forward (r, name##_y);                    \
-  }                                               \
-  static void name##_backward (const sl_run *r) { \
-    run_backward (r, 0, name##_da, uses);         \
-  }                                               \
+/* y = value; da = or += gradient, which uses these. */
+#define OP_1(name, value, uses, gradient)                \
+  LOOP (name##_y, d[i] = value)                          \
+  LOOP (name##_da, d[i] = gradient)                      \
+  LOOP (name##_add_da, d[i] += gradient)                 \
+  static void name##_forward (const sl_run *r) {         \
+    run_forward (r, name##_y);                           \
+  }                                                      \
+  static void name##_backward (const sl_run *r) {        \
+    run_backward (r, 0, name##_da, name##_add_da, uses); \
+  }                                                      \
   OBJECT (name, 1)
 
 #define OP_2(name, value, uses_a, gradient_a, uses_b, gradient_b) \
   LOOP (name##_y, d[i] = value)                                   \
-  LOOP (name##_da, d[i] += gradient_a)                            \
-  LOOP (name##_db, d[i] += gradient_b)                            \
+  LOOP (name##_da, d[i] = gradient_a)                             \
+  LOOP (name##_db, d[i] = gradient_b)                             \
+  LOOP (name##_add_da, d[i] += gradient_a)                        \
+  LOOP (name##_add_db, d[i] += gradient_b)                        \
   static void name##_forward (const sl_run *r) {                  \
     run_forward (r, name##_y);                                    \
   }                                                               \
   static void name##_backward (const sl_run *r) {                 \
-    run_backward (r, 0, name##_da, uses_a);                       \
-    run_backward (r, 1, name##_db, uses_b);                       \
+    run_backward (r, 0, name##_da, name##_add_da, uses_a);        \
+    run_backward (r, 1, name##_db, name##_add_db, uses_b);        \
   }                                                               \
   OBJECT (name, 2)
 
@@ -152,17 +158,22 @@ OP_1 (sin, sine (a[i]), USE_G | USE_A, g[i] * cosine (a[i]))
 OP_1 (cos, cosine (a[i]), USE_G | USE_A, -(g[i] * sine (a[i])))
 OP_1 (copy, a[i], USE_G, g[i])
 
-/* y = a != 0 ? b : c. */
+/* y = a != 0 ? b : c. Nothing goes to the condition. */
+LOOP (where_da, d[i] = 0)
+LOOP (where_add_da, d[i] += 0)
 LOOP (where_y, d[i] = sl_choose (a[i] != 0, b[i], c[i]))
-LOOP (where_db, d[i] += sl_choose (a[i] != 0, g[i], 0))
-LOOP (where_dc, d[i] += sl_choose (a[i] != 0, 0, g[i]))
+LOOP (where_db, d[i] = sl_choose (a[i] != 0, g[i], 0))
+LOOP (where_dc, d[i] = sl_choose (a[i] != 0, 0, g[i]))
+LOOP (where_add_db, d[i] += sl_choose (a[i] != 0, g[i], 0))
+LOOP (where_add_dc, d[i] += sl_choose (a[i] != 0, 0, g[i]))
 
 static void where_forward (const sl_run *r) {
   run_forward (r, where_y);
 }
 
 static void where_backward (const sl_run *r) {
-  run_backward (r, 1, where_db, USE_G | USE_A);
-  run_backward (r, 2, where_dc, USE_G | USE_A);
+  if (r->fresh & 1) run_backward (r, 0, where_da, where_add_da, USE_G);
+  run_backward (r, 1, where_db, where_add_db, USE_G | USE_A);
+  run_backward (r, 2, where_dc, where_add_dc, USE_G | USE_A);
 }
 OBJECT (where, 3)

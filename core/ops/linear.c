@@ -76,28 +76,41 @@ static void forward (const sl_run *r) {
              w->stride[0], keep, b.walk.at[1], b.y_row, r->scratch);
 }
 
+/* dw += dy^T x, block by block; with no block at all it is still assigned. */
+static void add_weights (const sl_run *r) {
+  const sl_view *x = &r->in[0], *dw = &r->din[1];
+  const sl_matrix sum = { dw->data, dw->stride[0], dw->stride[1] };
+  const ptrdiff_t step = x->stride[x->ndim - 1];
+  real keep = !(r->fresh & 2);
+  blocks b = { 0 };
+  for (blocks_start (&b, x, &r->dout[0]); b.walk.left > 0;
+       sl_walk_next (&b.walk), keep = 1)
+    sl_product (
+        dw->dim[0], dw->dim[1], b.rows, (sl_matrix){ b.walk.at[1], 1, b.y_row },
+        (sl_matrix){ b.walk.at[0], b.x_row, step }, keep, sum, r->scratch);
+  if (keep == 0)
+    sl_product (dw->dim[0], dw->dim[1], 0, sum, sum, 0, sum, r->scratch);
+}
+
 /* y = x w^T + bias: dx += dy w, dw += dy^T x, dbias += the sum of dy's rows. */
 static void backward (const sl_run *r) {
-  const sl_view *x = &r->in[0], *w = &r->in[1], *dy = &r->dout[0];
+  const sl_view *w = &r->in[1], *dy = &r->dout[0];
   const ptrdiff_t out = w->dim[0], in = w->dim[1];
-  const int last = x->ndim - 1;
+  const int last = r->in[0].ndim - 1;
   blocks b;
   if (!dy->data) return;
   if (r->din[0].data)
     for (blocks_start (&b, &r->din[0], dy); b.walk.left > 0;
          sl_walk_next (&b.walk))
-      sl_product_add (
-          b.rows, in, out, (sl_matrix){ b.walk.at[1], b.y_row, 1 },
-          (sl_matrix){ w->data, w->stride[0], w->stride[1] },
-          (sl_matrix){ b.walk.at[0], b.x_row, r->din[0].stride[last] },
-          r->scratch);
-  if (r->din[1].data)
-    for (blocks_start (&b, x, dy); b.walk.left > 0; sl_walk_next (&b.walk))
-      sl_product_add (out, in, b.rows, (sl_matrix){ b.walk.at[1], 1, b.y_row },
-                      (sl_matrix){ b.walk.at[0], b.x_row, x->stride[last] },
-                      (sl_matrix){ r->din[1].data, r->din[1].stride[0],
-                                   r->din[1].stride[1] },
-                      r->scratch);
+      sl_product (b.rows, in, out, (sl_matrix){ b.walk.at[1], b.y_row, 1 },
+                  (sl_matrix){ w->data, w->stride[0], w->stride[1] },
+                  !(r->fresh & 1),
+                  (sl_matrix){ b.walk.at[0], b.x_row, r->din[0].stride[last] },
+                  r->scratch);
+  if (r->din[1].data) add_weights (r);
+  if (r->n_in > 2 && r->fresh & 4)
+    for (ptrdiff_t i = 0; i < out; i++)
+      ((real *)r->din[2].data)[i * r->din[2].stride[0]] = 0;
   if (r->n_in > 2)
     SL (sl_fold) (NULL, 1, (const sl_view *[]){ dy }, &r->din[2], dy);
 }
@@ -105,6 +118,7 @@ static void backward (const sl_run *r) {
 const sl_op SL (sl_op_linear) = { .name = "linear",
                                   .min_in = 2,
                                   .max_in = 3,
+                                  .flags = SL_OP_ASSIGNS,
                                   .infer = infer,
                                   .forward = forward,
                                   .backward = backward };

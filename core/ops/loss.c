@@ -179,27 +179,30 @@ static void mse_forward (const sl_run *r) {
   *(real *)r->out[0].data = (real)(total / count);
 }
 
-/* da += 2 / n dy (a - b), db -= the same; x: 2 / n dy, a, b */
-static void mse_da (ptrdiff_t n, const real *const *x, real *restrict d) {
-  for (ptrdiff_t i = 0; i < n; i++) d[i] += x[0][i] * (x[1][i] - x[2][i]);
+/* da = or += 2 / n dy (a - b), db the same with a and b exchanged; x: 2 / n dy,
+** and the two */
+static void mse_d (ptrdiff_t n, const real *const *x, real *restrict d) {
+  for (ptrdiff_t i = 0; i < n; i++) d[i] = x[0][i] * (x[1][i] - x[2][i]);
 }
-static void mse_db (ptrdiff_t n, const real *const *x, real *restrict d) {
-  for (ptrdiff_t i = 0; i < n; i++) d[i] += x[0][i] * (x[2][i] - x[1][i]);
+static void mse_add (ptrdiff_t n, const real *const *x, real *restrict d) {
+  for (ptrdiff_t i = 0; i < n; i++) d[i] += x[0][i] * (x[1][i] - x[2][i]);
 }
 
 static void mse_backward (const sl_run *r) {
   const sl_view factor = { .data = r->scratch };
-  const sl_view *x[] = { &factor, &r->in[0], &r->in[1] };
   if (!r->dout[0].data) return;
   *(real *)r->scratch = (real)(2 * (double)*(const real *)r->dout[0].data /
                                (double)sl_view_count (&r->in[0]));
-  SL (sl_fold) (mse_da, 3, x, &r->din[0], &r->in[0]);
-  SL (sl_fold) (mse_db, 3, x, &r->din[1], &r->in[0]);
+  for (int k = 0; k < 2; k++) SL (sl_give)
+  ((int)(r->fresh >> k & 1), mse_d, mse_add, 3,
+   (const sl_view *[]){ &factor, &r->in[k], &r->in[1 - k] }, &r->din[k],
+   &r->in[0]);
 }
 
 const sl_op SL (sl_op_mse) = { .name = "mse",
                                .min_in = 2,
                                .max_in = 2,
+                               .flags = SL_OP_ASSIGNS,
                                .infer = error_infer,
                                .forward = mse_forward,
                                .backward = mse_backward };

@@ -139,6 +139,28 @@ static void fold_columns (sl_kernel kernel, int n, const sl_view *const *x,
   }
 }
 
+static int same_shape (const sl_view *a, const sl_view *b) {
+  if (a->ndim != b->ndim) return 0;
+  for (int i = 0; i < a->ndim; i++)
+    if (a->dim[i] != b->dim[i]) return 0;
+  return 1;
+}
+
+void SL (sl_give) (int fresh, sl_kernel assign, sl_kernel add, int n,
+                   const sl_view *const *x, const sl_view *target,
+                   const sl_view *shape) {
+  sl_walk w;
+  if (fresh && target->data && same_shape (target, shape) &&
+      sl_view_contiguous (target)) {
+    SL (sl_map) (assign, n, x, target);
+    return;
+  }
+  if (fresh && target->data)
+    for (sl_walk_start (&w, 1, &target); w.left > 0; sl_walk_next (&w))
+      *w.at[0] = 0;
+  SL (sl_fold) (add, n, x, target, shape);
+}
+
 /* Join the axes that can be joined in all views at once. */
 static void join (int n, sl_view *v) {
   ptrdiff_t dim[SL_MAX_DIMS], stride[SL_MAP_IN + 1][SL_MAX_DIMS];

@@ -25,4 +25,11 @@ void SL (sl_map) (sl_kernel kernel, int n, const sl_view *const *x,
 ** 'shape' is used. */
 void SL (sl_fold) (sl_kernel kernel, int n, const sl_view *const *x,
                    const sl_view *target, const sl_view *shape);
+
+/* The gradient of an input of an op that assigns: target = assign (x) if it is
+** fresh (see sl_run), else target += add (x) as sl_fold has it. 'assign' sets
+** y[i] to what 'add' adds. */
+void SL (sl_give) (int fresh, sl_kernel assign, sl_kernel add, int n,
+                   const sl_view *const *x, const sl_view *target,
+                   const sl_view *shape);
 #endif

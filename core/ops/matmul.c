@@ -81,14 +81,14 @@ static void backward (const sl_run *r) {
   if (!dc->data) return;
   if (da->data)
     for (batches_start (&w, dc, b, da, dc); w.left > 0; sl_walk_next (&w))
-      sl_product_add (m, k, n, matrix_at (dc, w.at[0]),
-                      sl_turned (matrix_at (b, w.at[1])),
-                      matrix_at (da, w.at[2]), r->scratch);
+      sl_product (m, k, n, matrix_at (dc, w.at[0]),
+                  sl_turned (matrix_at (b, w.at[1])), 1,
+                  matrix_at (da, w.at[2]), r->scratch);
   if (db->data)
     for (batches_start (&w, a, dc, db, dc); w.left > 0; sl_walk_next (&w))
-      sl_product_add (k, n, m, sl_turned (matrix_at (a, w.at[0])),
-                      matrix_at (dc, w.at[1]), matrix_at (db, w.at[2]),
-                      r->scratch);
+      sl_product (k, n, m, sl_turned (matrix_at (a, w.at[0])),
+                  matrix_at (dc, w.at[1]), 1, matrix_at (db, w.at[2]),
+                  r->scratch);
 }
 
 const sl_op SL (sl_op_matmul) = { .name = "matmul",

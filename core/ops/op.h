@@ -22,7 +22,11 @@ typedef struct sl_run {
   int n_in, n_out;
   const sl_view *in;
   const sl_view *out;
-  const sl_view *din;  /* backward: ADD to these; data NULL: not wanted */
+  /* backward: ADD to these; data NULL: not wanted */
+  const sl_view *din;
+  /* backward of an op with SL_OP_ASSIGNS: bit i: nothing is in din[i] yet:
+  ** ASSIGN all of its elements. 0 for other ops. */
+  unsigned fresh;
   const sl_view *dout; /* backward: data NULL: zero */
   void *saved;         /* forward -> backward, op.infer says how many reals */
   void *scratch;       /* contents undefined */
@@ -46,6 +50,8 @@ typedef struct sl_infer {
 enum {
   SL_OP_NO_GRADIENT = 1, /* backward is NULL; gradients stop here */
   SL_OP_RANDOM = 2,      /* attr starts with sl_random_attr */
+  SL_OP_ASSIGNS = 8,     /* backward heeds sl_run.fresh, which saves setting
+                         ** gradients to zero */
   SL_OP_SERIAL = 4       /* calls back into the script: one thread only, and
                          ** its forward may fail (sl_run.error) */
 };

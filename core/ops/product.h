@@ -1,4 +1,5 @@
-/* product.h - C += A B where C may have any strides, as gradients of views do.
+/* product.h - C = keep C + A B where C may have any strides, as gradients of
+** views do.
 ** Numeric code: include it from files that are compiled per precision. */
 #ifndef SL_PRODUCT_H
 #define SL_PRODUCT_H
@@ -16,7 +17,7 @@ static inline sl_matrix sl_turned (sl_matrix x) {
 
 enum { SL_PRODUCT_STRIP = 32 }; /* keeps what follows it aligned */
 
-/* How many reals of scratch sl_product_add wants. */
+/* How many reals of scratch sl_product wants. */
 static inline size_t sl_product_scratch (ptrdiff_t m, ptrdiff_t n,
                                          ptrdiff_t k) {
   const size_t one = SL (sl_gemm_scratch) (m, n, k);
@@ -24,19 +25,19 @@ static inline size_t sl_product_scratch (ptrdiff_t m, ptrdiff_t n,
   return (one > other ? one : other) + (size_t)SL_PRODUCT_STRIP * (size_t)n;
 }
 
-/* C (m x n) += A (m x k) B (k x n): into C where its rows or columns lie in one
-** piece, else through strips of rows in scratch. */
-static inline void sl_product_add (ptrdiff_t m, ptrdiff_t n, ptrdiff_t k,
-                                   sl_matrix a, sl_matrix b, sl_matrix c,
-                                   real *scratch) {
+/* C (m x n) = keep C + A (m x k) B (k x n): into C where its rows or columns lie
+** in one piece, else through strips of rows in scratch. keep 0 reads no C. */
+static inline void sl_product (ptrdiff_t m, ptrdiff_t n, ptrdiff_t k,
+                               sl_matrix a, sl_matrix b, real keep, sl_matrix c,
+                               real *scratch) {
   if (c.col == 1 && (c.row != 0 || m == 1)) {
-    SL_GEMM (m, n, k, 1, a.at, a.row, a.col, b.at, b.row, b.col, 1, c.at, c.row,
-             scratch);
+    SL_GEMM (m, n, k, 1, a.at, a.row, a.col, b.at, b.row, b.col, keep, c.at,
+             c.row, scratch);
     return;
   }
   if (c.row == 1 && (c.col != 0 || n == 1)) {
-    SL_GEMM (n, m, k, 1, b.at, b.col, b.row, a.at, a.col, a.row, 1, c.at, c.col,
-             scratch);
+    SL_GEMM (n, m, k, 1, b.at, b.col, b.row, a.at, a.col, a.row, keep, c.at,
+             c.col, scratch);
     return;
   }
   real *strip = scratch;
@@ -46,8 +47,10 @@ static inline void sl_product_add (ptrdiff_t m, ptrdiff_t n, ptrdiff_t k,
     SL_GEMM (rows, n, k, 1, a.at + i * a.row, a.row, a.col, b.at, b.row, b.col,
              0, strip, n, scratch);
     for (ptrdiff_t r = 0; r < rows; r++)
-      for (ptrdiff_t j = 0; j < n; j++)
-        c.at[(i + r) * c.row + j * c.col] += strip[r * n + j];
+      for (ptrdiff_t j = 0; j < n; j++) {
+        real *to = &c.at[(i + r) * c.row + j * c.col];
+        *to = (keep != 0 ? *to : 0) + strip[r * n + j];
+      }
   }
 }
 #endif

@@ -81,6 +81,12 @@ const sl_error *sl_replica_error (const sl_replica *r);
 void sl_replica_backward (sl_replica *r, double seed);
 /* Set the gradients of wanted storages to zero. */
 void sl_replica_zero (sl_replica *r);
+/* The gradient of t's storage, which is wanted and which no op made, goes to
+** 'data' from now on, and the next backward begins it there: what it computes
+** is assigned or added to zero. 'data' has as many elements as the storage,
+** 64-byte aligned, and must be zero at first: elements that the program does
+** not use are left alone. -1: there is no such gradient. */
+int sl_replica_aim (sl_replica *r, const sl_tensor *t, void *data, sl_error *e);
 
 /* Where the time goes, node by node. 1: from now on each replay of r adds to
 ** seconds that start at zero; 0: no more, at no cost. -1: no memory. */

@@ -4,77 +4,40 @@
 ** when the replica is made: replay is a plain loop of kernel calls. */
 #include "base/clock.h"
 #include "base/memory.h"
-#include "program/record.h"
+#include "program/gradients.h"
 #include <stdint.h>
 #include <string.h>
+
+/* A gradient of a local that is set to zero before backward takes step 'at'. */
+typedef struct zeroed {
+  size_t at, slot;
+} zeroed;
 
 struct sl_replica {
   sl_program *program;     /* one reference */
   size_t n_nodes, n_slots; /* of the program when this was made */
-  size_t n_back;
-  sl_run *run;     /* per node */
-  size_t *back;    /* nodes that backward visits, last first */
-  void **value;    /* per slot */
-  void **gradient; /* per slot; NULL: not computed */
-  void *local;     /* gradients of locals, one piece */
-  size_t local_bytes;
-  void *wanted; /* gradients of wanted storages, one piece */
+  size_t n_back, n_zeroed;
+  sl_run *run;  /* per node */
+  size_t *back; /* nodes that backward visits, last first */
+  /* Per step of backward, as bits: inputs that may be assigned; those that are
+  ** of locals; those that are of the aimed slot. */
+  unsigned char *fresh, *of_locals, *of_aimed;
+  sl_view **din;              /* per step: the views of its run */
+  zeroed *zeroed;             /* locals, in the order of 'at' */
+  unsigned char *begins_zero; /* per slot: no step may begin it by assigning */
+  void **value;               /* per slot */
+  void **gradient;            /* per slot; NULL: not computed */
+  void *wanted;               /* gradients of wanted storages, one piece */
   size_t wanted_bytes;
-  void *loss; /* where backward puts the seed; NULL: nothing to do */
+  size_t aimed; /* the slot of sl_replica_aim */
+  int anew;     /* 1: it starts anew */
+  void *loss;   /* where backward puts the seed; NULL: nothing to do */
   sl_dtype loss_dtype;
   double *seconds; /* NULL, or per node: in forward, in backward */
   sl_draw draw;
   sl_error error; /* of the last forward; empty: it went well */
   size_t bytes;
 };
-
-/* What backward must know of a slot. */
-enum {
-  DEPENDS = 1, /* on something wanted */
-  REACHES = 2, /* the loss */
-  NEEDED = DEPENDS | REACHES
-};
-
-static int differentiable (const sl_node *n) {
-  return n->op->backward != NULL && !(n->op->flags & SL_OP_NO_GRADIENT);
-}
-
-/* The or of the marks of a node's inputs (side 0) or outputs (side 1); 'mark'
-** is added to them all. */
-static unsigned side (const sl_node *n, int outputs, unsigned char *marks,
-                      unsigned mark) {
-  unsigned all = 0;
-  int from = outputs ? n->n_in : 0, to = outputs ? n->n_in + n->n_out : n->n_in;
-  for (int i = from; i < to; i++) {
-    marks[n->operand[i].slot] |= (unsigned char)mark;
-    all |= marks[n->operand[i].slot];
-  }
-  return all;
-}
-
-/* Fill marks (per slot): forwards what depends on something wanted, backwards
-** what the loss can be reached from. */
-static void trace (const sl_program *p, unsigned char *marks) {
-  for (size_t i = 0; i < p->n_slots; i++)
-    if (p->slot[i].wanted) marks[i] |= DEPENDS;
-  for (size_t i = 0; i < p->n_nodes; i++)
-    if (differentiable (&p->node[i]) &&
-        (side (&p->node[i], 0, marks, 0) & DEPENDS))
-      side (&p->node[i], 1, marks, DEPENDS);
-  if (p->has_loss) marks[p->loss.slot] |= REACHES;
-  for (size_t i = p->n_nodes; i-- > 0;)
-    if (differentiable (&p->node[i]) &&
-        (side (&p->node[i], 1, marks, 0) & REACHES))
-      side (&p->node[i], 0, marks, REACHES);
-}
-
-static int any_needed (const sl_node *n, int outputs,
-                       const unsigned char *marks) {
-  int from = outputs ? n->n_in : 0, to = outputs ? n->n_in + n->n_out : n->n_in;
-  for (int i = from; i < to; i++)
-    if ((marks[n->operand[i].slot] & NEEDED) == NEEDED) return 1;
-  return 0;
-}
 
 /* Memory given out in order. With base NULL it only measures. */
 typedef struct arena {
@@ -97,14 +60,18 @@ static void *cut_slot (arena *a, const sl_slot *s) {
   return cut (a, s->storage->count, sl_dtype_size (s->storage->dtype));
 }
 
+static size_t slot_bytes (const sl_replica *r, size_t slot) {
+  const sl_storage *s = r->program->slot[slot].storage;
+  return s->count * sl_dtype_size (s->dtype);
+}
+
 /* Gradients of the slots of one kind, in one piece. */
-static void cut_gradients (sl_replica *r, arena *a, const unsigned char *marks,
+static void cut_gradients (sl_replica *r, arena *a, const sl_gradients *plan,
                            int local) {
   for (size_t i = 0; i < r->n_slots; i++) {
     const sl_slot *s = &r->program->slot[i];
     void *g;
-    if (s->made != local) continue;
-    if (!s->wanted && (marks[i] & NEEDED) != NEEDED) continue;
+    if (s->made != local || !sl_gradients_has (r->program, plan, i)) continue;
     g = cut_slot (a, s);
     if (a->base != NULL) r->gradient[i] = g;
   }
@@ -118,21 +85,48 @@ static sl_view *resolve (arena *a, const sl_node *n, int from, int count,
     const sl_operand *o = &n->operand[from + i];
     char *base = bases[o->slot];
     v[i] = o->view;
-    if (marks != NULL && (marks[o->slot] & NEEDED) != NEEDED) base = NULL;
+    if (marks != NULL && (marks[o->slot] & SL_NEEDED) != SL_NEEDED) base = NULL;
     if (base != NULL)
       v[i].data = base + o->offset * (ptrdiff_t)sl_dtype_size (n->dtype);
   }
   return v;
 }
 
+/* What backward does at each step, from the plan. */
+static void cut_steps (sl_replica *r, arena *a, const sl_gradients *plan) {
+  r->n_back = plan->n_back;
+  r->n_zeroed = 0;
+  r->back = cut (a, r->n_back, sizeof *r->back);
+  r->fresh = cut (a, r->n_back, 1);
+  r->of_locals = cut (a, r->n_back, 1);
+  r->of_aimed = cut (a, r->n_back, 1);
+  r->din = cut (a, r->n_back, sizeof *r->din);
+  r->begins_zero = cut (a, r->n_slots, 1);
+  r->zeroed = cut (a, r->n_slots, sizeof *r->zeroed);
+  for (size_t i = 0; a->base != NULL && i < r->n_back; i++) {
+    const sl_node *n = &r->program->node[plan->back[i]];
+    r->back[i] = plan->back[i];
+    r->fresh[i] = plan->fresh[plan->back[i]];
+    for (int k = 0; k < n->n_in; k++)
+      if (r->program->slot[n->operand[k].slot].made)
+        r->of_locals[i] |= (unsigned char)(1u << k);
+    for (size_t slot = 0; slot < r->n_slots; slot++) {
+      if (plan->zero[slot] != i) continue;
+      r->begins_zero[slot] = 1;
+      if (r->program->slot[slot].made)
+        r->zeroed[r->n_zeroed++] = (zeroed){ i, slot };
+    }
+  }
+}
+
 /* Cut the whole block; called once to measure and once to place. */
-static void layout (sl_replica *r, arena *a, const unsigned char *marks) {
+static void layout (sl_replica *r, arena *a, const sl_gradients *plan) {
   const sl_program *p = r->program;
-  size_t scratch = 0, spill = 0;
+  size_t scratch = 0, spill = 0, next = 0;
   void *common;
 
   r->run = cut (a, r->n_nodes, sizeof *r->run);
-  r->back = cut (a, r->n_nodes, sizeof *r->back);
+  cut_steps (r, a, plan);
   r->value = cut (a, r->n_slots, sizeof *r->value);
   r->gradient = cut (a, r->n_slots, sizeof *r->gradient);
   for (size_t i = 0; i < r->n_slots; i++) {
@@ -141,28 +135,24 @@ static void layout (sl_replica *r, arena *a, const unsigned char *marks) {
     if (a->base != NULL) r->value[i] = v;
   }
   r->wanted_bytes = a->used;
-  cut_gradients (r, a, marks, 0);
+  cut_gradients (r, a, plan, 0);
   r->wanted_bytes = a->used - r->wanted_bytes;
-  r->local_bytes = a->used;
-  cut_gradients (r, a, marks, 1);
-  r->local_bytes = a->used - r->local_bytes;
-  if (a->base != NULL) {
-    r->local = a->base + a->used - r->local_bytes;
-    r->wanted = (char *)r->local - r->wanted_bytes;
-  }
+  if (a->base != NULL) r->wanted = a->base + a->used - r->wanted_bytes;
+  cut_gradients (r, a, plan, 1);
 
   /* Nodes that backward does not visit share one place for what they save. */
-  for (size_t i = 0; i < r->n_nodes; i++) {
+  for (size_t i = r->n_nodes; i-- > 0;) {
+    const int back = next < plan->n_back && plan->back[next] == i;
     const sl_node *n = &p->node[i];
-    int back = any_needed (n, 0, marks) && any_needed (n, 1, marks);
+    next += (size_t)back;
     if (n->scratch > scratch) scratch = n->scratch;
     if (!back && n->saved > spill) spill = n->saved;
   }
   common = cut (a, spill + scratch, 1);
-  r->n_back = 0;
+  next = 0;
   for (size_t i = r->n_nodes; i-- > 0;) {
+    const int back = next < plan->n_back && plan->back[next] == i;
     const sl_node *n = &p->node[i];
-    int back = any_needed (n, 0, marks) && any_needed (n, 1, marks);
     sl_run run = { .attr = n->attr,
                    .n_in = n->n_in,
                    .n_out = n->n_out,
@@ -173,31 +163,32 @@ static void layout (sl_replica *r, arena *a, const unsigned char *marks) {
     run.out = resolve (a, n, n->n_in, n->n_out, r->value, NULL);
     run.saved = back ? cut (a, n->saved, 1) : common;
     if (back) {
-      run.din = resolve (a, n, 0, n->n_in, r->gradient, marks);
-      run.dout = resolve (a, n, n->n_in, n->n_out, r->gradient, marks);
+      sl_view *din = resolve (a, n, 0, n->n_in, r->gradient, plan->marks);
+      if (a->base != NULL) r->din[next] = din;
+      run.din = din;
+      run.dout = resolve (a, n, n->n_in, n->n_out, r->gradient, plan->marks);
+      next++;
     }
     if (a->base == NULL) continue;
     run.scratch = (char *)common + spill;
     r->run[i] = run;
-    if (back) r->back[r->n_back++] = i;
   }
 }
 
 sl_replica *sl_replica_new (const sl_program *p, sl_error *e) {
-  unsigned char *marks = sl_alloc (p->n_slots, 1);
+  sl_gradients plan;
   /* Every program comes from sl_program_begin, so none is really const. */
   sl_replica head = { .program = (sl_program *)(uintptr_t)p,
                       .n_nodes = p->n_nodes,
                       .n_slots = p->n_slots };
   sl_replica *r = NULL;
   arena a = { 0 };
-  if (marks == NULL) {
+  if (sl_gradients_plan (p, &plan) < 0) {
     sl_fail (e, "replica: out of memory");
     return NULL;
   }
-  trace (p, marks);
   cut (&a, 1, sizeof *r);
-  layout (&head, &a, marks);
+  layout (&head, &a, &plan);
   if (!a.overflow) r = sl_alloc (a.used, 1);
   if (r == NULL)
     sl_fail (e, "replica: out of memory for a program of %zu bytes", a.used);
@@ -207,19 +198,19 @@ sl_replica *sl_replica_new (const sl_program *p, sl_error *e) {
     r->bytes = a.used;
     a = (arena){ .base = (char *)r };
     cut (&a, 1, sizeof *r);
-    layout (r, &a, marks);
+    layout (r, &a, &plan);
     for (size_t i = 0; i < p->n_slots; i++) {
       const sl_storage *s = p->slot[i].storage;
       if (p->slot[i].input)
         memcpy (r->value[i], s->data, s->count * sl_dtype_size (s->dtype));
     }
-    if (p->has_loss && (marks[p->loss.slot] & NEEDED) == NEEDED) {
+    if (p->has_loss && (plan.marks[p->loss.slot] & SL_NEEDED) == SL_NEEDED) {
       r->loss_dtype = p->slot[p->loss.slot].storage->dtype;
       r->loss = (char *)r->gradient[p->loss.slot] +
                 p->loss.offset * (ptrdiff_t)sl_dtype_size (r->loss_dtype);
     }
   }
-  sl_free (marks);
+  sl_gradients_free (&plan);
   return r;
 }
 
@@ -274,18 +265,60 @@ const sl_error *sl_replica_error (const sl_replica *r) {
   return &r->error;
 }
 
-void sl_replica_backward (sl_replica *r, double seed) {
-  const sl_node *node = r->program->node;
-  if (r->loss == NULL) return;
-  memset (r->local, 0, r->local_bytes);
+static void set_zero (const sl_replica *r, size_t slot) {
+  memset (r->gradient[slot], 0, slot_bytes (r, slot));
+}
+
+/* The seed into the gradient of the loss, the rest of whose storage is 0. */
+static void start_backward (const sl_replica *r, double seed) {
+  set_zero (r, r->program->loss.slot);
   if (r->loss_dtype == SL_F32)
     *(float *)r->loss = (float)seed;
   else
     *(double *)r->loss = seed;
+  if (r->anew && r->begins_zero[r->aimed]) set_zero (r, r->aimed);
+}
+
+void sl_replica_backward (sl_replica *r, double seed) {
+  const sl_node *node = r->program->node;
+  size_t z = 0;
+  if (r->loss == NULL) return;
+  start_backward (r, seed);
   for (size_t i = 0; i < r->n_back; i++) {
-    r->run[r->back[i]].observer = NULL;
+    sl_run *run = &r->run[r->back[i]];
+    for (; z < r->n_zeroed && r->zeroed[z].at == i; z++)
+      if (r->zeroed[z].slot != r->program->loss.slot)
+        set_zero (r, r->zeroed[z].slot);
+    run->fresh =
+        r->fresh[i] & (r->of_locals[i] | (r->anew ? r->of_aimed[i] : 0u));
+    run->observer = NULL;
     run_node (r, r->back[i], 1, node[r->back[i]].op->backward);
   }
+  r->anew = 0;
+}
+
+int sl_replica_aim (sl_replica *r, const sl_tensor *t, void *data,
+                    sl_error *e) {
+  const ptrdiff_t slot = sl_slot_find (r->program, t->storage);
+  if (slot < 0 || (size_t)slot >= r->n_slots || r->gradient[slot] == NULL ||
+      r->program->slot[slot].made)
+    return sl_fail (e, "the program computes no gradient of this tensor, or "
+                       "makes the tensor itself");
+  r->aimed = (size_t)slot;
+  r->anew = 1;
+  r->gradient[r->aimed] = data;
+  for (size_t i = 0; i < r->n_back; i++) {
+    const sl_node *n = &r->program->node[r->back[i]];
+    r->of_aimed[i] = 0;
+    for (int k = 0; k < n->n_in; k++) {
+      const sl_operand *o = &n->operand[k];
+      if (o->slot != r->aimed || r->din[i][k].data == NULL) continue;
+      r->din[i][k].data =
+          (char *)data + o->offset * (ptrdiff_t)sl_dtype_size (n->dtype);
+      r->of_aimed[i] |= (unsigned char)(1u << k);
+    }
+  }
+  return 0;
 }
 
 void sl_replica_zero (sl_replica *r) {

@@ -60,19 +60,21 @@ static void run_groups (void *context, int index, int worker) {
   sl_trainer *t = context;
   sl_replica *r = t->replica[index];
   const long groups = t->spec.groups, per_group = t->shards / groups;
-  const size_t bytes = t->n * sl_dtype_size (t->dtype);
-  const sl_view gradient = sl_replica_gradient (r, t->spec.parameters);
+  const size_t bytes = t->stride * sl_dtype_size (t->dtype);
   const double began = t->busy != NULL ? sl_now () : 0;
   (void)worker;
   for (long g = groups * index / t->replicas;
        g < groups * (index + 1) / t->replicas; g++) {
-    sl_replica_zero (r);
+    char *gradient = (char *)t->slot + (size_t)g * bytes;
+    int any = 0;
+    sl_replica_aim (r, t->spec.parameters, gradient, NULL);
     for (long s = g * per_group; s < (g + 1) * per_group; s++) {
       if (forward (t, r, t->step + 1, s, &t->result[s]) < 0) return;
-      if (t->result[s].weight != 0)
-        sl_replica_backward (r, t->result[s].weight);
+      if (t->result[s].weight == 0) continue;
+      sl_replica_backward (r, t->result[s].weight);
+      any = 1;
     }
-    memcpy ((char *)t->slot + (size_t)g * bytes, gradient.data, bytes);
+    if (!any) memset (gradient, 0, bytes);
   }
   if (t->busy != NULL) t->busy[index] += sl_now () - began;
 }
@@ -103,11 +105,11 @@ static void gather_chunk (void *context, int index, int worker) {
   const gather_job *job = context;
   sl_trainer *t = job->trainer;
   const size_t begin = (size_t)index * SL_CHUNK;
-  char *at = (char *)t->slot + begin * sl_dtype_size (t->dtype);
+  char *at = (char *)t->slot + (t->offset + begin) * sl_dtype_size (t->dtype);
   (void)worker;
   t->squares[index] = sl_update_pick (t->dtype)->gather (
-      t->n - begin < SL_CHUNK ? t->n - begin : SL_CHUNK, t->spec.groups, t->n,
-      at, job->scale, at);
+      t->n - begin < SL_CHUNK ? t->n - begin : SL_CHUNK, t->spec.groups,
+      t->stride, at, job->scale, at);
 }
 
 static void each_chunk (sl_trainer *t, void (*task) (void *, int, int),
@@ -137,9 +139,10 @@ static void update_chunk (void *context, int index, int worker) {
   sl_trainer *t = job->trainer;
   const size_t begin = (size_t)index * SL_CHUNK;
   (void)worker;
-  sl_optimizer_range (&t->spec.optimizer, &job->factors, t->dtype, t->n, begin,
-                      t->n - begin < SL_CHUNK ? t->n : begin + SL_CHUNK,
-                      t->parameters.data, t->slot, job->state);
+  sl_optimizer_range (
+      &t->spec.optimizer, &job->factors, t->dtype, t->n, begin,
+      t->n - begin < SL_CHUNK ? t->n : begin + SL_CHUNK, t->parameters.data,
+      (const char *)t->slot + t->offset * sl_dtype_size (t->dtype), job->state);
 }
 
 void sl_trainer_update (sl_trainer *t, double norm, double lr) {

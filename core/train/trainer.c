@@ -6,6 +6,8 @@
 #include <math.h>
 #include <string.h>
 
+enum { LINE = 64 }; /* what gradients are multiples of, in elements */
+
 static int check_scalar (const char *name, const sl_tensor *x,
                          const sl_tensor *parameters, sl_error *e) {
   char text[128];
@@ -93,7 +95,7 @@ static int make_replicas (sl_trainer *t, sl_error *e) {
     if (r == NULL) return -1;
     t->replica[t->replicas] = r;
   }
-  if (sl_replica_gradient (t->replica[0], t->spec.parameters).data == NULL)
+  if (sl_replica_aim (t->replica[0], t->spec.parameters, t->slot, NULL) < 0)
     return sl_fail (e, "trainer: the program computes no gradient of the "
                        "parameters (program:want (parameters) comes first)");
   return 0;
@@ -128,7 +130,9 @@ sl_trainer *sl_trainer_new (sl_context *c, const sl_trainer_spec *spec,
   t->schedule = sl_alloc ((size_t)spec->n_points, sizeof *t->schedule);
   t->result = sl_alloc ((size_t)t->shards, sizeof *t->result);
   t->squares = sl_alloc (t->chunks, sizeof *t->squares);
-  if (sl_size_mul ((size_t)spec->groups, t->n, &slots) == 0)
+  t->offset = (size_t)spec->parameters->offset;
+  t->stride = (spec->parameters->storage->count + LINE - 1) / LINE * LINE;
+  if (sl_size_mul ((size_t)spec->groups, t->stride, &slots) == 0)
     t->slot = sl_alloc (slots, sl_dtype_size (t->dtype));
   if (!t->schedule || !t->result || !t->squares || !t->slot) {
     sl_fail (e, "trainer: no memory for %d gradients of %zu parameters",

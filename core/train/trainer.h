@@ -28,8 +28,11 @@ struct sl_trainer {
   int replicas;
   long shards;             /* a step */
   sl_shard_result *result; /* [shards] */
-  void *slot;              /* [groups][n]: gradients; slot 0 becomes the sum */
-  double *squares;         /* [chunks]: of the summed gradient */
+  /* [groups][stride]: gradients of the parameters' storage, in which they begin
+  ** at 'offset'; those of group 0 become the sum. */
+  void *slot;
+  size_t stride, offset;
+  double *squares; /* [chunks]: of the summed gradient */
   size_t chunks;
   sl_tensor *state;
   long step; /* updates done */

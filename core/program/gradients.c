@@ -1,0 +1,176 @@
+/* gradients.c - which gradients are computed, and which begin as zero. */
+#include "program/gradients.h"
+#include "base/memory.h"
+#include <string.h>
+
+static int differentiable (const sl_node *n) {
+  return n->op->backward != NULL && !(n->op->flags & SL_OP_NO_GRADIENT);
+}
+
+/* The or of the marks of a node's inputs (side 0) or outputs (side 1); 'mark'
+** is added to them all. */
+static unsigned side (const sl_node *n, int outputs, unsigned char *marks,
+                      unsigned mark) {
+  unsigned all = 0;
+  int from = outputs ? n->n_in : 0, to = outputs ? n->n_in + n->n_out : n->n_in;
+  for (int i = from; i < to; i++) {
+    marks[n->operand[i].slot] |= (unsigned char)mark;
+    all |= marks[n->operand[i].slot];
+  }
+  return all;
+}
+
+/* Fill marks (per slot): forwards what depends on something wanted, backwards
+** what the loss can be reached from. */
+static void trace (const sl_program *p, unsigned char *marks) {
+  for (size_t i = 0; i < p->n_slots; i++)
+    if (p->slot[i].wanted) marks[i] |= SL_DEPENDS;
+  for (size_t i = 0; i < p->n_nodes; i++)
+    if (differentiable (&p->node[i]) &&
+        (side (&p->node[i], 0, marks, 0) & SL_DEPENDS))
+      side (&p->node[i], 1, marks, SL_DEPENDS);
+  if (p->has_loss) marks[p->loss.slot] |= SL_REACHES;
+  for (size_t i = p->n_nodes; i-- > 0;)
+    if (differentiable (&p->node[i]) &&
+        (side (&p->node[i], 1, marks, 0) & SL_REACHES))
+      side (&p->node[i], 0, marks, SL_REACHES);
+}
+
+static int any_needed (const sl_node *n, int outputs,
+                       const unsigned char *marks) {
+  int from = outputs ? n->n_in : 0, to = outputs ? n->n_in + n->n_out : n->n_in;
+  for (int i = from; i < to; i++)
+    if ((marks[n->operand[i].slot] & SL_NEEDED) == SL_NEEDED) return 1;
+  return 0;
+}
+
+/* Which elements of a slot have been written: a byte each. */
+
+/* Calls visit for the runs of adjacent elements of an operand until it returns
+** 0; returns what the last call did (1 without any). */
+static int each_run (const sl_operand *o, unsigned char *bytes,
+                     int (*visit) (unsigned char *from, ptrdiff_t n)) {
+  const sl_view *v = &o->view;
+  ptrdiff_t index[SL_MAX_DIMS] = { 0 }, run = 1, at = o->offset;
+  int axes = v->ndim;
+  if (sl_view_count (v) == 0) return 1;
+  if (axes > 0 && v->stride[axes - 1] == 1) run = v->dim[--axes];
+  for (;;) {
+    int i = axes - 1;
+    if (!visit (bytes + at, run)) return 0;
+    for (; i >= 0; i--) {
+      at += v->stride[i];
+      if (++index[i] < v->dim[i]) break;
+      at -= v->stride[i] * v->dim[i];
+      index[i] = 0;
+    }
+    if (i < 0) return 1;
+  }
+}
+
+enum { UNWRITTEN, WRITTEN, CLAIMED };
+
+/* Claim elements for the node that is looked at; 0 when one is taken. */
+static int claim (unsigned char *b, ptrdiff_t n) {
+  for (ptrdiff_t i = 0; i < n; i++) {
+    if (b[i] != UNWRITTEN) return 0;
+    b[i] = CLAIMED;
+  }
+  return 1;
+}
+
+static int all_written (unsigned char *b, ptrdiff_t n) {
+  for (ptrdiff_t i = 0; i < n; i++)
+    if (b[i] != WRITTEN) return 0;
+  return 1;
+}
+
+static int settle (unsigned char *b, ptrdiff_t n) {
+  memset (b, WRITTEN, (size_t)n);
+  return 1;
+}
+
+/* The same for all inputs of a node that lie in the slot. */
+static int each_input (const sl_node *n, size_t slot, unsigned char *bytes,
+                       int (*visit) (unsigned char *from, ptrdiff_t n)) {
+  for (int k = 0; k < n->n_in; k++)
+    if (n->operand[k].slot == slot && !each_run (&n->operand[k], bytes, visit))
+      return 0;
+  return 1;
+}
+
+static int reads (const sl_node *n, size_t slot) {
+  for (int k = 0; k < n->n_in; k++)
+    if (n->operand[k].slot == slot) return 1;
+  return 0;
+}
+
+/* How the gradient of one slot begins. 'bytes' has one for each element. */
+static void plan_slot (const sl_program *p, sl_gradients *g, size_t slot,
+                       unsigned char *bytes) {
+  size_t first = g->n_back;
+  memset (bytes, UNWRITTEN, p->slot[slot].storage->count);
+  for (size_t i = 0; i < g->n_back; i++) {
+    const sl_node *n = &p->node[g->back[i]];
+    if (!reads (n, slot)) continue;
+    if (first == g->n_back) first = i;
+    if (each_input (n, slot, bytes, all_written)) continue;
+    if (!(n->op->flags & SL_OP_ASSIGNS) || !each_input (n, slot, bytes, claim))
+      goto zeroed;
+    each_input (n, slot, bytes, settle);
+    for (int k = 0; k < n->n_in; k++)
+      if (n->operand[k].slot == slot)
+        g->fresh[g->back[i]] |= (unsigned char)(1u << k);
+  }
+  return;
+zeroed:
+  g->zero[slot] = first;
+  for (size_t i = first; i < g->n_back; i++) {
+    const sl_node *n = &p->node[g->back[i]];
+    for (int k = 0; k < n->n_in; k++)
+      if (n->operand[k].slot == slot)
+        g->fresh[g->back[i]] &= (unsigned char)~(1u << k);
+  }
+}
+
+int sl_gradients_has (const sl_program *p, const sl_gradients *g, size_t slot) {
+  return p->slot[slot].wanted || (g->marks[slot] & SL_NEEDED) == SL_NEEDED;
+}
+
+int sl_gradients_plan (const sl_program *p, sl_gradients *g) {
+  unsigned char *bytes;
+  size_t most = 1;
+  *g = (sl_gradients){ .back = sl_alloc (p->n_nodes, sizeof *g->back),
+                       .marks = sl_alloc (p->n_slots, 1),
+                       .fresh = sl_alloc (p->n_nodes, 1),
+                       .zero = sl_alloc (p->n_slots, sizeof *g->zero) };
+  for (size_t i = 0; i < p->n_slots; i++)
+    if (p->slot[i].storage->count > most) most = p->slot[i].storage->count;
+  bytes = sl_alloc (most, 1);
+  if (!g->back || !g->marks || !g->fresh || !g->zero || !bytes) {
+    sl_free (bytes);
+    sl_gradients_free (g);
+    return -1;
+  }
+  trace (p, g->marks);
+  for (size_t i = p->n_nodes; i-- > 0;)
+    if (any_needed (&p->node[i], 0, g->marks) &&
+        any_needed (&p->node[i], 1, g->marks))
+      g->back[g->n_back++] = i;
+  for (size_t i = 0; i < p->n_slots; i++) {
+    g->zero[i] = g->n_back;
+    if (p->has_loss && i == p->loss.slot)
+      g->zero[i] = 0; /* the seed is put there first */
+    else if (sl_gradients_has (p, g, i))
+      plan_slot (p, g, i, bytes);
+  }
+  sl_free (bytes);
+  return 0;
+}
+
+void sl_gradients_free (sl_gradients *g) {
+  sl_free (g->back);
+  sl_free (g->marks);
+  sl_free (g->fresh);
+  sl_free (g->zero);
+}
