@@ -3,6 +3,7 @@ local core = require "sinklab.core"
 local check = require "sinklab.check"
 local divisor = require "sinklab.divisor"
 local optim = require "sinklab.optim"
+local probes = require "sinklab.probes"
 local progress = require "sinklab.progress"
 
 -- A shard's activations should stay in the second-level cache: about this many tokens.
@@ -23,6 +24,7 @@ local rules = {
   eval = { "integer", default = 1024, min = 0 },
   log_every = { "integer", default = 100, min = 1 },
   on_log = { "function" },
+  probes = { "table" },
   label = { "string" },
   quiet = { "boolean" },
   profile = { "boolean", default = false },
@@ -62,6 +64,11 @@ end
 --                   shards (the result says how many); 0: none
 -- @param log_every  steps between entries of the log, default 100
 -- @param on_log     function (entry) called at each entry
+-- @param probes     { sinks = { every = 100 steps, samples = 64 fresh sequences, seed = 1
+--                   of them, batch = to measure on instead, heads = false: columns of
+--                   each head too } }: lab.sinks on the way, from step 0, as sinks_* of
+--                   the log's entries: first (weight on position 1), proxy, row_mass,
+--                   contribution, value_norm and rate, _mean and _max over heads
 -- @param label      for the progress line, default the mechanism
 -- @param quiet      no progress; default: what --quiet says
 -- @param profile    measure where the time goes, operation by operation, default false
@@ -120,17 +127,24 @@ local function train(model, task, given)
   local log, entry = {}, nil
   local line = progress.new { label = o.label or model.mechanism_text,
     steps = o.steps, quiet = o.quiet }
+  local watch = probes.new(what, o.probes, model, task)
   local function note(p)
     entry = { step = p.step, loss = p.loss, linf = p.linf, lr = p.lr,
       time = p.seconds }
+    if watch then watch:add(entry, p.stopped) end
     log[#log + 1] = entry
     if o.on_log then o.on_log(entry) end
   end
 
+  if watch and o.steps > 0 then
+    local start_loss, start_linf = trainer:evaluate(shard)
+    note { step = 0, loss = start_loss, linf = start_linf, seconds = 0 }
+  end
   local p
   repeat
-    local until_step = p and math.min(o.steps, (p.step // o.log_every + 1) * o.log_every)
-        or math.min(o.steps, o.log_every)
+    local step = p and p.step or 0
+    local until_step = math.min(o.steps, (step // o.log_every + 1) * o.log_every,
+      watch and watch:next(step) or o.steps)
     repeat
       p = trainer:run(until_step, 0.25)
       line:update(p)
