@@ -1,15 +1,12 @@
 /* session.c - a Lua state with sinklab in it, and how code is run in it. */
 #include "lua/session.h"
 #include "base/file.h"
-#include "base/interrupt.h"
 #include "base/memory.h"
 #include "lua/lua_common.h"
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Instructions between a signal and the error it becomes. */
-enum { INTERRUPT_GRACE = 100000 };
 static const size_t LARGEST_SOURCE = 64u << 20;
 
 /* Source text. */
@@ -137,6 +134,7 @@ static int open_library (lua_State *L) {
 /* Argument: session. Runs protected, since all of it may run out of memory. */
 static int open_state (lua_State *L) {
   luaL_openlibs (L);
+  sl_session_coroutines (L);
   open_library (L);
   sl_session_path (lua_touserdata (L, 1), ".");
   return 0;
@@ -289,53 +287,4 @@ void sl_session_strict (sl_session *s) {
   luaL_newlib (s->L, strict);
   lua_setmetatable (s->L, -2);
   lua_pop (s->L, 1);
-}
-
-/* Signals. The handler that base installed sets the flag; ours calls it, then
-** asks Lua to stop. lua_sethook is made to be called from a signal handler. */
-
-static lua_State *volatile watched;
-static struct sigaction base_action[2]; /* SIGINT, SIGTERM */
-
-static void interrupt_hook (lua_State *L, lua_Debug *ar) {
-  (void)ar;
-  lua_sethook (L, NULL, 0, 0);
-  sl_lua_push_where (L);
-  lua_pushliteral (L, "interrupted");
-  lua_concat (L, 2);
-  lua_error (L);
-}
-
-void sl_session_grace (lua_State *L) {
-  lua_sethook (L, interrupt_hook, LUA_MASKCOUNT, INTERRUPT_GRACE);
-}
-
-static void on_signal (int number) {
-  lua_State *L = watched;
-  base_action[number == SIGTERM].sa_handler (number);
-  if (L) sl_session_grace (L);
-}
-
-/* The reader of the output has gone. Once: what is still written raises it again. */
-static void on_pipe (int number) {
-  lua_State *L = watched;
-  signal (number, SIG_IGN);
-  if (!sl_interrupted) sl_interrupted = number;
-  if (L) sl_session_grace (L);
-}
-
-void sl_session_watch (sl_session *s) {
-  struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
-  sl_interrupt_install ();
-  sigemptyset (&action.sa_mask);
-  watched = s->L;
-  sigaction (SIGINT, &action, &base_action[0]);
-  sigaction (SIGTERM, &action, &base_action[1]);
-  action.sa_handler = on_pipe;
-  sigaction (SIGPIPE, &action, NULL);
-}
-
-void sl_session_calm (sl_session *s) {
-  lua_sethook (s->L, NULL, 0, 0);
-  sl_interrupted = 0;
 }

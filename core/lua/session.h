@@ -47,11 +47,18 @@ int sl_session_call (sl_session *s, int n_args, int n_results);
 int sl_session_load (sl_session *s, const char *path, const char *shown,
                      sl_error *e);
 
+/* Replace coroutine.resume and coroutine.wrap by ones that tell which thread of
+** Lua runs, so that a signal reaches it. */
+void sl_session_coroutines (lua_State *L);
+
 /* SIGINT, SIGTERM and the first SIGPIPE set sl_interrupted and, some thousand
 ** instructions later, raise in the Lua code that is still running: the grace
 ** lets a library function whose C loop was stopped put its results in order
 ** first. */
 void sl_session_watch (sl_session *s);
+/* Ctrl-C pressed again before the first one was heard ends the process; but so
+** many more presses (0 by default) only say that work is being stopped. */
+void sl_session_patience (int presses);
 /* Start the grace anew. */
 void sl_session_grace (lua_State *L);
 /* Forget an interrupt that has been reported. */

@@ -267,6 +267,59 @@ check.test("a pipe on the standard input is run", function()
   check.equal(piped("lab.threads()", "--threads=2").out, "2\n")
 end)
 
+check.test("Ctrl-C reaches endless code in coroutines and around pcall", function()
+  -- io.write: ThreadSanitizer keeps a signal until the program calls the C library.
+  local endless = "while true do io.write '' end"
+  local cases = {
+    "coroutine.wrap(function() LOOP end)()",
+    "coroutine.wrap(function() coroutine.wrap(function() LOOP end)() end)()",
+    "while true do pcall(function() LOOP end) end",
+    "while true do coroutine.resume(coroutine.create(function() LOOP end)) end",
+    "local c = coroutine.wrap(function() while true do coroutine.yield() end end) "
+      .. "while true do c() end",
+  }
+  for _, case in ipairs(cases) do
+    process.write(folder .. "/s.lua", "print 'ready' io.stdout:flush() "
+      .. case:gsub("LOOP", endless))
+    local r = process.signalled({ "run", folder .. "/s.lua" }, "INT", "ready")
+    check.equal(r.code, 130, case)
+    check.contains(r.err, "interrupted", case)
+  end
+end)
+
+check.test("coroutines are as Lua's own", function()
+  local f = coroutine.wrap(function(a)
+    local b = coroutine.yield(a + 1)
+    error("mine " .. b)
+  end)
+  check.equal(f(1), 2)
+  check.contains(select(2, pcall(f, "x")), "mine x")
+  check.contains(select(2, pcall(f)), "cannot resume dead coroutine")
+  local co = coroutine.create(function(...) return 7, nil, select("#", ...) end)
+  check.equal(table.pack(coroutine.resume(co, nil, nil)), { true, 7, nil, 2, n = 4 })
+  check.equal({ coroutine.resume(co) }, { false, "cannot resume dead coroutine" })
+  check.equal({ coroutine.status(co), coroutine.close(co) }, { "dead", true })
+  check.equal({ coroutine.resume(coroutine.running()) },
+    { false, "cannot resume non-suspended coroutine" })
+  check.contains(select(2, pcall(coroutine.resume, 5)), "coroutine expected")
+  check.contains(select(2, pcall(coroutine.wrap, 5)), "function expected")
+  -- What an error leaves open is closed.
+  local closed, object = false, {}
+  local w = coroutine.wrap(function()
+    local _ <close> = setmetatable({}, { __close = function() closed = true end })
+    error(object)
+  end)
+  local ok, raised = pcall(w)
+  check.equal({ ok, rawequal(raised, object), closed }, { false, true, true })
+  local depth = 0
+  local function deep()
+    depth = depth + 1
+    return coroutine.wrap(deep)()
+  end
+  check.contains(select(2, pcall(deep)), "C stack overflow")
+  check.equal(depth > 150, true)
+end)
+
 check.test("SINKLAB_ISA that cannot be used", function()
   process.write(folder .. "/s.lua", "print(1)")
   for _, arguments in ipairs { { "version" }, { "run", "s" }, { "list" } } do

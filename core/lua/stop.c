@@ -1,0 +1,172 @@
+/* stop.c - how a signal stops Lua code, wherever it runs. */
+#include "base/interrupt.h"
+#include "lua/lua_common.h"
+#include "lua/session.h"
+#include <errno.h>
+#include <signal.h>
+#include <unistd.h>
+
+/* Instructions between a signal and the error it becomes. */
+enum { INTERRUPT_GRACE = 100000 };
+
+/* Coroutines. A signal has to reach the thread of Lua that runs, which may be a
+** coroutine: resume and wrap keep a list of those that do, each above the one
+** that resumed it. Lua's own would not tell. */
+
+typedef struct running {
+  lua_State *L;
+  struct running *below;
+} running;
+static running *volatile top_running;
+
+/* Resume co with the n arguments on the top of L. The number of results, moved
+** to L, or -1 with an error there. */
+static int resume (lua_State *L, lua_State *co, int n) {
+  running r = { co, top_running };
+  int got = 0, status;
+  if (!lua_checkstack (co, n)) {
+    lua_pushliteral (L, "too many arguments to resume");
+    return -1;
+  }
+  lua_xmove (L, co, n);
+  top_running = &r;
+  status = lua_resume (co, L, n, &got);
+  top_running = r.below;
+  if (status != LUA_OK && status != LUA_YIELD) {
+    lua_xmove (co, L, 1);
+    return -1;
+  }
+  if (!lua_checkstack (L, got + 1)) {
+    lua_pop (co, got);
+    lua_pushliteral (L, "too many results to resume");
+    return -1;
+  }
+  lua_xmove (co, L, got);
+  return got;
+}
+
+static int co_resume (lua_State *L) {
+  lua_State *co = lua_tothread (L, 1);
+  int n;
+  luaL_argexpected (L, co, 1, "coroutine");
+  n = resume (L, co, lua_gettop (L) - 1);
+  lua_pushboolean (L, n >= 0);
+  lua_insert (L, n >= 0 ? -(n + 1) : -2);
+  return n >= 0 ? n + 1 : 2;
+}
+
+/* An error in a wrapped coroutine is its resumer's, and it is closed. */
+static int co_wrapped (lua_State *L) {
+  lua_State *co = lua_tothread (L, lua_upvalueindex (1));
+  int n = resume (L, co, lua_gettop (L)), status;
+  if (n >= 0) return n;
+  status = lua_status (co);
+  if (status != LUA_OK && status != LUA_YIELD) {
+    lua_pop (L, 1);
+    lua_resetthread (co); /* its error is on its stack again */
+    lua_xmove (co, L, 1);
+  }
+  if (lua_type (L, -1) == LUA_TSTRING) {
+    luaL_where (L, 1);
+    lua_insert (L, -2);
+    lua_concat (L, 2);
+  }
+  return lua_error (L);
+}
+
+static int co_wrap (lua_State *L) {
+  lua_State *co;
+  luaL_checktype (L, 1, LUA_TFUNCTION);
+  co = lua_newthread (L);
+  lua_pushvalue (L, 1);
+  lua_xmove (L, co, 1);
+  lua_pushcclosure (L, co_wrapped, 1);
+  return 1;
+}
+
+void sl_session_coroutines (lua_State *L) {
+  static const luaL_Reg functions[] = { { "resume", co_resume },
+                                        { "wrap", co_wrap },
+                                        { NULL, NULL } };
+  lua_getglobal (L, LUA_COLIBNAME);
+  luaL_setfuncs (L, functions, 0);
+  lua_pop (L, 1);
+}
+
+/* Signals. The handler that base installed sets the flag; ours calls it, then
+** asks Lua to stop. lua_sethook is made to be called from a signal handler. */
+
+static running bottom;
+static struct sigaction base_action[2]; /* SIGINT, SIGTERM */
+static volatile sig_atomic_t grace = INTERRUPT_GRACE, patience;
+
+static void stop_soon (void);
+
+/* Code that catches the error and goes on is interrupted again, ever sooner, so
+** that a loop around pcall ends too. */
+static void interrupt_hook (lua_State *L, lua_Debug *ar) {
+  (void)ar;
+  if (!sl_interrupted) { /* reported meanwhile: a coroutine that slept */
+    lua_sethook (L, NULL, 0, 0);
+    return;
+  }
+  if (grace > 1) grace /= 10;
+  stop_soon ();
+  sl_lua_push_where (L);
+  lua_pushliteral (L, "interrupted");
+  lua_concat (L, 2);
+  lua_error (L);
+}
+
+static void stop_soon (void) {
+  for (running *r = top_running; r; r = r->below)
+    lua_sethook (r->L, interrupt_hook, LUA_MASKCOUNT, grace);
+}
+
+void sl_session_grace (lua_State *L) {
+  lua_sethook (L, interrupt_hook, LUA_MASKCOUNT, INTERRUPT_GRACE);
+}
+
+void sl_session_patience (int presses) {
+  patience = presses;
+}
+
+static void on_signal (int number) {
+  static const char said[] = "\nstopping at the next safe place; Ctrl-C twice "
+                             "more ends sinklab\n";
+  if (number == SIGINT && sl_interrupted && patience > 0) {
+    int code = errno;
+    patience--;
+    if (write (STDERR_FILENO, said, sizeof said - 1) < 0) patience = 0;
+    errno = code;
+    return;
+  }
+  base_action[number == SIGTERM].sa_handler (number);
+  stop_soon ();
+}
+
+/* The reader of the output has gone. Once: what is still written raises it
+** again. */
+static void on_pipe (int number) {
+  signal (number, SIG_IGN);
+  if (!sl_interrupted) sl_interrupted = number;
+  stop_soon ();
+}
+
+void sl_session_watch (sl_session *s) {
+  struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
+  sl_interrupt_install ();
+  sigemptyset (&action.sa_mask);
+  bottom.L = s->L;
+  top_running = &bottom;
+  sigaction (SIGINT, &action, &base_action[0]);
+  sigaction (SIGTERM, &action, &base_action[1]);
+  action.sa_handler = on_pipe;
+  sigaction (SIGPIPE, &action, NULL);
+}
+
+void sl_session_calm (sl_session *s) {
+  lua_sethook (s->L, NULL, 0, 0);
+  grace = INTERRUPT_GRACE;
+  sl_interrupted = 0;
+}
