@@ -37,13 +37,13 @@ fresh() {
 both='cmake --preset release -G Ninja'
 holds "$(fresh apt)" 'apt-get update' DEBIAN_FRONTEND=noninteractive \
   'install -q -y' liblua5.4-dev libcairo2-dev libjansson-dev libedit-dev \
-  nettle-dev ' check ' fonts-dejavu-core ninja-build gcc "$both" \
+  nettle-dev libpcre2-dev ' check ' fonts-dejavu-core ninja-build gcc "$both" \
   'cmake --build build'
 holds "$(fresh dnf)" 'dnf install -y' lua-devel cairo-devel jansson-devel \
-  libedit-devel nettle-devel check-devel dejavu-sans-fonts "$both"
+  libedit-devel nettle-devel pcre2-devel check-devel dejavu-sans-fonts "$both"
 holds "$(fresh pacman)" 'pacman -S --needed --noconfirm' ' lua54 ' ' cairo ' \
-  ' nettle ' ttf-dejavu "$both"
-holds "$(fresh brew)" 'brew install' lua@5.4 cairo jansson nettle "$both"
+  ' nettle ' ' pcre2 ' ttf-dejavu "$both"
+holds "$(fresh brew)" 'brew install' lua@5.4 cairo jansson nettle pcre2 "$both"
 lacks "$(fresh brew)" sudo
 lacks "$(fresh apt)" clang-format
 holds "$(fresh apt --ci)" clang-format shellcheck

@@ -24,6 +24,7 @@ static const struct {
   { "check", sl_lua_open_check },
   { "plot", sl_lua_open_plot },
   { "lm files", sl_lua_open_lm_files },
+  { "tokenizer", sl_lua_open_tokenizer },
 };
 
 int sl_lua_open_core (lua_State *L) {

@@ -10,6 +10,7 @@ local parts = {
   sinks = "sinklab.lm.measure",
   intervene = "sinklab.lm.intervene",
   random = "sinklab.lm.random",
+  tokenizer = "sinklab.lm.tokenizer",
 }
 
 local Lm = { __name = "sinklab.lm" }

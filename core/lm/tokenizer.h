@@ -1,0 +1,44 @@
+/* tokenizer.h - text to token ids and back, by the vocabulary of a model.
+**
+** Two kinds: merges by score over characters (SentencePiece), and merges by
+** rank, over bytes that a pre-tokenizer has cut into words (GPT-2) or over
+** characters. Whatever the text, also bytes that are no UTF-8, decoding its ids
+** gives it back if the vocabulary has a token for every byte. */
+#ifndef SL_TOKENIZER_H
+#define SL_TOKENIZER_H
+#include "lm/ids.h"
+#include "lm/vocabulary.h"
+#include "lm/weights.h"
+
+typedef struct sl_tokenizer sl_tokenizer;
+
+/* The tokenizer of a model: in a GGUF file its own, beside safetensors
+** tokenizer.json, or vocab.json and merges.txt. NULL and a sentence if there is
+** none or it works in a way that is not known. It keeps nothing of w. */
+sl_tokenizer *sl_tokenizer_open (const sl_weights *w, sl_error *e);
+void sl_tokenizer_free (sl_tokenizer *t); /* NULL is allowed */
+
+/* Add the ids of n bytes of text. With 'special' the names of control tokens
+** in the text are read as those tokens; without, no text becomes one. Not two
+** threads at a time. */
+int sl_tokenizer_encode (sl_tokenizer *t, const char *text, size_t n,
+                         int special, sl_ids *ids, sl_error *e);
+
+/* The bytes of n ids, each a token's (sl_free them), *length of them with a NUL
+** behind. Control tokens are left out unless 'special'. */
+char *sl_tokenizer_decode (const sl_tokenizer *t, size_t n, const int32_t *ids,
+                           int special, size_t *length, sl_error *e);
+
+const sl_vocabulary *sl_tokenizer_vocabulary (const sl_tokenizer *t);
+
+/* What a person may want to know. */
+typedef struct sl_tokenizer_about {
+  const char *kind; /* "SentencePiece" or "BPE" */
+  const char *pre;  /* the pre-tokenizer's name or where it is from */
+  const char *note; /* what is unusual, in a sentence; "" if nothing is */
+  int32_t bos, eos, unknown; /* -1: none */
+  int add_bos;  /* 1 or 0: whether text begins with it; -1: nobody says */
+  int said_bos; /* 1: the file says so; 0: it is usual for this kind */
+} sl_tokenizer_about;
+sl_tokenizer_about sl_tokenizer_about_of (const sl_tokenizer *t);
+#endif

@@ -1,0 +1,198 @@
+--- tokenizer.lua - lab.lm.tokenizer: text to token ids and back; what text begins with.
+local core = require "sinklab.core"
+local check = require "sinklab.check"
+local files = require "sinklab.lm.file"
+
+local tokenizers = {}
+
+local Tokenizer = { __name = "sinklab.lm.tokenizer" }
+Tokenizer.__index = Tokenizer
+
+-- GGUF's numbers of kinds of tokens.
+local kinds = { "normal", "unknown", "control", "added", "unused", "byte" }
+
+--- The tokenizer of a model.
+--
+-- The object has `kind` ("SentencePiece" or "BPE"), `pre` (the pre-tokenizer), `size`,
+-- `bos`, `eos`, `unknown` (ids, nil for none), `add_bos` (whether text begins with
+-- `bos`; nil: nobody says), `said_bos` (the file says so; else it is usual for this
+-- kind) and `note` (what is unusual, or nil).
+-- @param file  from `lab.lm.file`, or a path
+-- @return the tokenizer
+-- @error nil and a sentence if there is none, or it works in a way that is not known
+-- @example
+--   local folder = os.tmpname()
+--   os.remove(folder)
+--   print(lab.lm.tokenizer(folder)) -- nil, and why
+function tokenizers.tokenizer(file)
+  if type(file) == "string" then
+    local message
+    file, message = files.file(file)
+    if not file then return nil, message end
+  end
+  if type(file) ~= "table" or not file.handle then
+    check.fail("lab.lm.tokenizer: expected a path or a file of lab.lm.file, got %s",
+      tostring(file))
+  end
+  local core_tokenizer, message = core.lm.tokenizer(file.handle)
+  if not core_tokenizer then return nil, message end
+  local self = core_tokenizer:about()
+  self.core = core_tokenizer
+  return setmetatable(self, Tokenizer)
+end
+
+--- The id of a token by its name in the vocabulary, or by its number.
+local function id_of(self, what, token)
+  local id = math.tointeger(tonumber(token))
+  if id and id >= 0 and id < self.size then return id end
+  id = type(token) == "string" and self.core:id(token)
+  if id then return id end
+  check.fail("%s: '%s' is neither auto, none, one, two nor one of the %d tokens",
+    what, tostring(token), self.size)
+end
+
+--- What `begin` gives, without a look at the text.
+local function policy_of(self, bos)
+  if bos == nil then bos = "auto" end
+  local function named(id) return ("%s (%d)"):format(self:name(id), id) end
+  local function needed()
+    if not self.bos then
+      check.fail("bos = \"%s\": the vocabulary names no beginning token; give a token",
+        bos)
+    end
+    return self.bos
+  end
+  if bos == "none" then return { ids = {}, text = "none" } end
+  if bos == "one" then return { ids = { needed() }, text = named(needed()) } end
+  if bos == "two" then
+    return { ids = { needed(), needed() }, text = "two of " .. named(needed()) }
+  end
+  if bos ~= "auto" then
+    local id = id_of(self, "bos", bos)
+    return { ids = { id }, text = named(id) }
+  end
+  local why = self.said_bos and ", as the file says" or ", as is usual for this kind"
+  if self.add_bos and self.bos then
+    return { ids = { self.bos }, text = named(self.bos) .. why }
+  end
+  return { ids = {}, text = self.add_bos == nil and "none: the file says nothing"
+    or self.add_bos and "none: the file names no beginning token" or "none" .. why }
+end
+
+--- What a text begins with, by a policy: the one place where it is decided.
+--
+-- "auto" does as the file says (nothing if it says nothing), "none" adds nothing, "one"
+-- and "two" add that many beginning-of-sequence tokens, anything else names a token (by
+-- its text in the vocabulary or its id) that is put in front.
+-- @param bos  the policy, default "auto"
+-- @param ids  those of the text, or nil
+-- @return a table: `ids` to put in front, `text` that says so in words, `warning` if the
+--   text begins with that token itself, so that it stands there twice
+-- @example
+--   local t = lab.lm.tokenizer("/no/such/file")
+--   if t then print(t:begin("auto").text) end
+function Tokenizer:begin(bos, ids)
+  local begin = policy_of(self, bos)
+  local first = begin.ids[1]
+  if first and ids and ids[1] == first then
+    begin.warning = ("the text itself begins with %s, which now stands there %s"):format(
+      self:name(first), #begin.ids == 1 and "twice" or "three times")
+  end
+  return begin
+end
+
+--- Token ids of a text.
+-- @param text     any bytes
+-- @param options  `bos`: what to begin with (see `begin`), default "auto"; `special`:
+--   whether names of control tokens in the text become those tokens, default false
+-- @return a list of ids; what `begin` warns of goes to standard error
+-- @error nil and a sentence if the vocabulary cannot spell the text
+-- @example
+--   local t = lab.lm.tokenizer("/no/such/file")
+--   if t then print(#t:encode("Once upon a time", { bos = "none" })) end
+function Tokenizer:encode(text, options)
+  check.argument("tokenizer:encode", "text", text, "string")
+  local o = check.options("tokenizer:encode", options, {
+    bos = { "string integer", default = "auto" },
+    special = { "boolean", default = false },
+  })
+  local ids, message = self.core:encode(text, o.special)
+  if not ids then return nil, message end
+  local begin = self:begin(o.bos, ids)
+  if begin.warning then
+    io.stderr:write("sinklab: warning: ", begin.warning, "\n")
+  end
+  if #begin.ids > 0 then
+    table.move(ids, 1, #ids, #begin.ids + 1)
+    table.move(begin.ids, 1, #begin.ids, 1, ids)
+  end
+  return ids
+end
+
+--- The text of token ids, as bytes.
+-- @param ids      a list of ids
+-- @param options  `special`: whether control tokens show by name, default false
+-- @return text
+-- @example
+--   local t = lab.lm.tokenizer("/no/such/file")
+--   if t then print(t:decode(t:encode "Once upon a time")) end
+function Tokenizer:decode(ids, options)
+  check.argument("tokenizer:decode", "ids", ids, "table")
+  local o = check.options("tokenizer:decode", options, {
+    special = { "boolean", default = false },
+  })
+  return self.core:decode(ids, o.special)
+end
+
+--- A token as it stands in the vocabulary ("▁the", "Ġthe", "<0x0A>").
+-- @param id  a whole number from 0
+-- @return its text there, and its kind: "normal", "unknown", "control", "added",
+--   "unused" or "byte"; nil if there is no such id
+-- @example
+--   local t = lab.lm.tokenizer("/no/such/file")
+--   if t then print(t:token(0)) end
+function Tokenizer:token(id)
+  check.argument("tokenizer:token", "id", id, "integer")
+  local text, kind = self.core:token(id)
+  if text then return text, kinds[kind] end
+end
+
+--- The id of a token by its text in the vocabulary.
+-- @param text  as `token` gives it
+-- @return the id, or nil
+-- @example
+--   local t = lab.lm.tokenizer("/no/such/file")
+--   if t then print(t:id "<s>") end
+function Tokenizer:id(text)
+  check.argument("tokenizer:id", "text", text, "string")
+  return self.core:id(text)
+end
+
+local escapes = { ["\n"] = "\\n", ["\r"] = "\\r", ["\t"] = "\\t" }
+
+--- A token for people to read, on one line: its text with a space where it has one,
+-- escapes for control characters and for bytes that are no UTF-8.
+-- @param id  a whole number from 0
+-- @return text
+-- @example
+--   local t = lab.lm.tokenizer("/no/such/file")
+--   if t then print(t:name(0)) end
+function Tokenizer:name(id)
+  local text, kind = self:token(id)
+  if not text then return ("<%d>"):format(id) end
+  if kind == "normal" or kind == "byte" then
+    -- behind another token, so that a space in front is kept
+    local before = self.core:decode { id }
+    text = self.core:decode { id, id }:sub(#before + 1)
+  end
+  local function hex(c) return escapes[c] or ("\\x%02x"):format(c:byte()) end
+  if not utf8.len(text) then return (text:gsub("[%c\128-\255]", hex)) end
+  return (text:gsub("%c", hex))
+end
+
+function Tokenizer:__tostring()
+  return ("%s tokenizer, %d tokens, %s"):format(self.kind, self.size,
+    "begins with " .. self:begin().text)
+end
+
+return tokenizers
