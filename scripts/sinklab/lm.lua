@@ -11,6 +11,7 @@ local parts = {
   intervene = "sinklab.lm.intervene",
   random = "sinklab.lm.random",
   tokenizer = "sinklab.lm.tokenizer",
+  info = "sinklab.lm.info",
 }
 
 local Lm = { __name = "sinklab.lm" }
