@@ -43,8 +43,8 @@ local function config_of(path)
   return nil, path .. ": " .. (message or "is no JSON object")
 end
 
-local File = { __name = "sinklab.lm.file" }
-File.__index = File
+local methods = {}
+local File = { __index = methods, __name = "sinklab.lm.file" }
 
 --- A weight of the file, which stays where and as it is.
 --
@@ -61,7 +61,7 @@ File.__index = File
 --   local file = lab.lm.file(path)
 --   print(file:weight "w", file:weight "w":tensor():get(3, 2))
 --   os.remove(path)
-function File:weight(name)
+function methods:weight(name)
   check.argument("file:weight", "name", name, "string")
   return self.handle:weight(name)
 end
@@ -74,7 +74,7 @@ end
 --   lab.save_safetensors(path, { w = lab.ones { 3, 2 } })
 --   print(lab.lm.file(path):has "w")
 --   os.remove(path)
-function File:has(name)
+function methods:has(name)
   if not self.index then
     self.index = {}
     for _, tensor in ipairs(self.tensors) do self.index[tensor.name] = tensor end

@@ -100,9 +100,9 @@ local sizes = { "layers", "d_model", "heads", "kv_heads", "d_head", "d_ffn", "vo
 --- What a model's files say: format, architecture, sizes, types, tokenizer, what text
 -- begins with, and what is unusual.
 --
--- @param path     a file or folder, as for lab.lm.file
--- @param options  `scan`: search the weights for numbers that are not finite (default:
---   files of at most 1 GiB)
+-- @param path  a file or folder, as for lab.lm.file
+-- @param scan  whether to search the weights for numbers that are not finite; default:
+--   in files of at most 1 GiB
 -- @return a table: `format`, `version`, `bytes`, `architecture`, `name`, `parameters`,
 --   `types` (a list of {type=, tensors=, numbers=, bytes=}), the sizes (`layers`,
 --   `d_model`, `heads`, `kv_heads`, `d_head`, `d_ffn`, `vocab`, `context`,

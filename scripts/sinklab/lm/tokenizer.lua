@@ -5,8 +5,8 @@ local files = require "sinklab.lm.file"
 
 local tokenizers = {}
 
-local Tokenizer = { __name = "sinklab.lm.tokenizer" }
-Tokenizer.__index = Tokenizer
+local methods = {}
+local Tokenizer = { __index = methods, __name = "sinklab.lm.tokenizer" }
 
 -- GGUF's numbers of kinds of tokens.
 local kinds = { "normal", "unknown", "control", "added", "unused", "byte" }
@@ -21,9 +21,7 @@ local kinds = { "normal", "unknown", "control", "added", "unused", "byte" }
 -- @return the tokenizer
 -- @error nil and a sentence if there is none, or it works in a way that is not known
 -- @example
---   local folder = os.tmpname()
---   os.remove(folder)
---   print(lab.lm.tokenizer(folder)) -- nil, and why
+--   print(lab.lm.tokenizer "model.gguf") -- or nil, and why
 function tokenizers.tokenizer(file)
   if type(file) == "string" then
     local message
@@ -89,9 +87,9 @@ end
 -- @return a table: `ids` to put in front, `text` that says so in words, `warning` if the
 --   text begins with that token itself, so that it stands there twice
 -- @example
---   local t = lab.lm.tokenizer("/no/such/file")
---   if t then print(t:begin("auto").text) end
-function Tokenizer:begin(bos, ids)
+--   local t = lab.lm.tokenizer "model.gguf"
+--   print(t and t:begin("auto").text)
+function methods:begin(bos, ids)
   local begin = policy_of(self, bos)
   local first = begin.ids[1]
   if first and ids and ids[1] == first then
@@ -103,14 +101,15 @@ end
 
 --- Token ids of a text.
 -- @param text     any bytes
--- @param options  `bos`: what to begin with (see `begin`), default "auto"; `special`:
---   whether names of control tokens in the text become those tokens, default false
+-- @param bos      what to begin with (see `begin`), default "auto"
+-- @param special  whether names of control tokens in the text become those tokens,
+--   default false
 -- @return a list of ids; what `begin` warns of goes to standard error
 -- @error nil and a sentence if the vocabulary cannot spell the text
 -- @example
---   local t = lab.lm.tokenizer("/no/such/file")
---   if t then print(#t:encode("Once upon a time", { bos = "none" })) end
-function Tokenizer:encode(text, options)
+--   local t = lab.lm.tokenizer "model.gguf"
+--   print(t and #t:encode("Once upon a time", { bos = "none" }))
+function methods:encode(text, options)
   check.argument("tokenizer:encode", "text", text, "string")
   local o = check.options("tokenizer:encode", options, {
     bos = { "string integer", default = "auto" },
@@ -131,12 +130,12 @@ end
 
 --- The text of token ids, as bytes.
 -- @param ids      a list of ids
--- @param options  `special`: whether control tokens show by name, default false
+-- @param special  whether control tokens show by name, default false
 -- @return text
 -- @example
---   local t = lab.lm.tokenizer("/no/such/file")
---   if t then print(t:decode(t:encode "Once upon a time")) end
-function Tokenizer:decode(ids, options)
+--   local t = lab.lm.tokenizer "model.gguf"
+--   print(t and t:decode(t:encode "Once upon a time"))
+function methods:decode(ids, options)
   check.argument("tokenizer:decode", "ids", ids, "table")
   local o = check.options("tokenizer:decode", options, {
     special = { "boolean", default = false },
@@ -149,9 +148,9 @@ end
 -- @return its text there, and its kind: "normal", "unknown", "control", "added",
 --   "unused" or "byte"; nil if there is no such id
 -- @example
---   local t = lab.lm.tokenizer("/no/such/file")
---   if t then print(t:token(0)) end
-function Tokenizer:token(id)
+--   local t = lab.lm.tokenizer "model.gguf"
+--   print(t and t:token(0))
+function methods:token(id)
   check.argument("tokenizer:token", "id", id, "integer")
   local text, kind = self.core:token(id)
   if text then return text, kinds[kind] end
@@ -161,9 +160,9 @@ end
 -- @param text  as `token` gives it
 -- @return the id, or nil
 -- @example
---   local t = lab.lm.tokenizer("/no/such/file")
---   if t then print(t:id "<s>") end
-function Tokenizer:id(text)
+--   local t = lab.lm.tokenizer "model.gguf"
+--   print(t and t:id "<s>")
+function methods:id(text)
   check.argument("tokenizer:id", "text", text, "string")
   return self.core:id(text)
 end
@@ -175,9 +174,9 @@ local escapes = { ["\n"] = "\\n", ["\r"] = "\\r", ["\t"] = "\\t" }
 -- @param id  a whole number from 0
 -- @return text
 -- @example
---   local t = lab.lm.tokenizer("/no/such/file")
---   if t then print(t:name(0)) end
-function Tokenizer:name(id)
+--   local t = lab.lm.tokenizer "model.gguf"
+--   print(t and t:name(0))
+function methods:name(id)
   local text, kind = self:token(id)
   if not text then return ("<%d>"):format(id) end
   if kind == "normal" or kind == "byte" then
