@@ -1,6 +1,7 @@
 /* attention.h - attention around a plugin, and positions.
 **
-**   mechanism  (scores (b, h, t, t), [param (h, p)], [length (b)]) -> weights
+**   mechanism  (scores (b, h, t, t), [param (h, p)], [length (b)], [begin (b,
+**              t)]) -> weights
 **              the row kernel alone, on the scores that are visible
 **   attention  (q (b, t, h*d), k (b, t, g*d), v (b, t, g*dv), [param (h, p)],
 **              [length (b)], [begin (b, t)]) -> (b, t, h*dv); h heads share g
@@ -37,7 +38,8 @@ typedef struct sl_visibility {
 void sl_visible (const sl_visibility *v, int i, int n, int *lo, int *hi);
 
 /* Of 'attention'; 'mechanism' uses mechanism, d_head (widths of parameters),
-** visibility, has_param and has_length, and takes heads from the scores. */
+** visibility, has_param, has_length and has_begin, and takes heads from the
+** scores. */
 typedef struct sl_attention_attr {
   const sl_mechanism *mechanism; /* outlives the program */
   int heads, kv_heads;

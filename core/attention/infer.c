@@ -100,6 +100,9 @@ static int check_heads (const sl_attention_attr *a, sl_error *e) {
   if (a->prefix < 0 || a->prefix > 1 << 16)
     return sl_fail (e, "attention: prefix is %d; expected 0 to %d", a->prefix,
                     1 << 16);
+  if (a->prefix && a->has_begin)
+    return sl_fail (e, "attention: begin does not go with keys before the "
+                       "first token");
   if (a->prefix && a->visibility.window)
     return sl_fail (e, "attention: keys before the first token do not go with "
                        "a window");
@@ -110,20 +113,17 @@ static int check_heads (const sl_attention_attr *a, sl_error *e) {
   return 0;
 }
 
-/* The last input: for each query of each sequence the first key it may see. */
-static int check_begin (const sl_attention_attr *a, int n_in, const sl_view *in,
-                        sl_error *e) {
+/* The last input of 'n_in', behind 'first' others: for each query of each
+** sequence the first key it may see. */
+static int check_begin (const char *op, int first, int n_in, const sl_view *in,
+                        ptrdiff_t batch, ptrdiff_t t, sl_error *e) {
   const sl_view *begin = &in[n_in - 1];
-  text t;
-  if (a->prefix)
-    return sl_fail (e, "attention: begin does not go with keys before the "
-                       "first token");
-  if (n_in < 4 || begin->ndim != 2 || begin->dim[0] != in[0].dim[0] ||
-      begin->dim[1] != in[0].dim[1])
-    return sl_fail (
-        e, "attention: begin is %s; expected (%td, %td), one a query",
-        n_in < 4 ? "missing" : shape (begin, &t), in[0].dim[0], in[0].dim[1]);
-  return 0;
+  text tb;
+  if (n_in > first && begin->ndim == 2 && begin->dim[0] == batch &&
+      begin->dim[1] == t)
+    return 0;
+  return sl_fail (e, "%s: begin is %s; expected (%td, %td), one a query", op,
+                  n_in > first ? shape (begin, &tb) : "missing", batch, t);
 }
 
 static int check_shapes (const sl_attention_attr *a, int n_in,
@@ -189,7 +189,8 @@ int sl_attention_plan_of (const sl_attention_attr *a, int n_in,
                           sl_attention_plan *p, sl_error *e) {
   size_t t, keys, d, dv, rows, ld, end = 0;
   if (check_heads (a, e) || check_shapes (a, n_in, in, e) ||
-      (a->has_begin && check_begin (a, n_in, in, e)) ||
+      (a->has_begin &&
+       check_begin ("attention", 3, n_in, in, in[0].dim[0], in[0].dim[1], e)) ||
       check_mechanism ("attention", a, 3, n_in - (a->has_begin != 0), in,
                        in[0].dim[0], a->heads, &p->params, e))
     return -1;
@@ -265,8 +266,10 @@ int sl_mechanism_plan_of (const sl_attention_attr *a, int n_in,
                     n_in < 1 ? "missing" : shape (s, &ts));
   if (s->dim[0] > INT_MAX || s->dim[1] > INT_MAX || s->dim[2] > INT_MAX / 2)
     return sl_fail (e, "mechanism: scores %s are too large", shape (s, &ts));
-  if (check_mechanism ("mechanism", a, 1, n_in, in, s->dim[0], (int)s->dim[1],
-                       &p->params, e))
+  if ((a->has_begin &&
+       check_begin ("mechanism", 1, n_in, in, s->dim[0], s->dim[2], e)) ||
+      check_mechanism ("mechanism", a, 1, n_in - (a->has_begin != 0), in,
+                       s->dim[0], (int)s->dim[1], &p->params, e))
     return -1;
   p->batch = (int)s->dim[0];
   p->heads = (int)s->dim[1];

@@ -13,6 +13,9 @@ typedef struct map {
   const sl_mechanism_plan *p;
   const sl_row *row;
   sl_call call;
+  const real *begin; /* first visible key of query i at i * begin_step; NULL:
+                     ** no limit */
+  ptrdiff_t begin_step;
 } map;
 
 static real *at (const sl_run *r, size_t offset) {
@@ -53,12 +56,23 @@ static void choose (map *m, int sequence, int head) {
     m->call.length = sl_valid_tokens (
         ((const real *)v->data)[sequence * v->stride[0]], p->t);
   }
+  if (m->attr->has_begin) {
+    const sl_view *v = &r->in[r->n_in - 1];
+    m->begin = (const real *)v->data + sequence * v->stride[0];
+    m->begin_step = v->stride[1];
+  }
 }
 
 /* What query i sees goes into the call; returns the number of keys. */
 static int see (map *m, int i) {
   int lo, hi;
   sl_visible (&m->attr->visibility, i, m->call.length, &lo, &hi);
+  if (m->begin) {
+    const int first =
+        sl_valid_tokens ((double)m->begin[i * m->begin_step], m->p->t);
+    if (lo < first) lo = first;
+    if (lo > hi) lo = hi;
+  }
   m->call.pos = i;
   m->call.first = lo;
   return hi - lo;
@@ -135,7 +149,7 @@ static void backward (const sl_run *r) {
 extern const sl_op SL (sl_op_mechanism);
 const sl_op SL (sl_op_mechanism) = { .name = "mechanism",
                                      .min_in = 1,
-                                     .max_in = 3,
+                                     .max_in = 4,
                                      .attr_size = sizeof (sl_attention_attr),
                                      .infer = sl_mechanism_infer,
                                      .forward = forward,

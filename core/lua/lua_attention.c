@@ -170,15 +170,15 @@ static int mix (lua_State *L) {
   return apply (L, "mix", &a, n, in);
 }
 
-/* apply_mechanism (mechanism, scores (b, h, t, t) [, { param =, length =,
-** causal = true, window = 0, d_head = 1 }]) -> weights of the same shape.
+/* apply_mechanism (mechanism, scores (b, h, t, t) [, { param =, length =, begin
+** =, causal = true, window = 0, d_head = 1 }]) -> weights of the same shape.
 ** d_head gives the width of parameters that depend on it. */
 static int apply_mechanism (lua_State *L) {
   static const char what[] = "apply_mechanism";
-  static const char *const keys[] = { "param",  "length", "causal",
+  static const char *const keys[] = { "param",  "length", "begin", "causal",
                                       "window", "d_head", NULL };
   sl_attention_attr a = { .mechanism = sl_lua_check_mechanism (L, 1) };
-  sl_tensor *in[3] = { sl_lua_check_tensor (L, 2) };
+  sl_tensor *in[4] = { sl_lua_check_tensor (L, 2) };
   int n = 1;
   lua_settop (L, 3);
   if (lua_isnil (L, 3)) {
@@ -190,6 +190,7 @@ static int apply_mechanism (lua_State *L) {
   a.visibility = visibility (L, 3, what);
   a.has_param = optional (L, 3, what, "param", in, &n);
   a.has_length = optional (L, 3, what, "length", in, &n);
+  a.has_begin = optional (L, 3, what, "begin", in, &n);
   return apply (L, "mechanism", &a, n, in);
 }
 

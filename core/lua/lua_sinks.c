@@ -2,6 +2,7 @@
 ** attention that runs at once. */
 #include "lua/lua_sinks.h"
 #include "sinks/collect.h"
+#include "sinks/labels.h"
 
 #define FOUND "sinklab.measured"
 #define COLLECTOR "sinklab.sink_collector"
@@ -104,6 +105,44 @@ static int measure_sinks (lua_State *L) {
   *found = sl_sinks_measure (sl_lua_context (L), &spec, &e);
   if (*found == NULL) return sl_lua_raise (L, &e);
   sl_lua_push_sinks (L, *found, &spec.measuring, dtype);
+  return 1;
+}
+
+/* row_classes { samples =, tokens =, trigger =, length =, start =, documents = }
+** -> (samples, tokens): 0 plain, 1 first, 2 trigger, 3 boundary, 4 padded. */
+static int row_classes (lua_State *L) {
+  static const char what[] = "row_classes";
+  static const char *const keys[] = { "samples", SL_SINKS_OPTIONS, NULL };
+  sl_measuring m;
+  sl_dtype dtype;
+  sl_tensor *t;
+  sl_error e;
+  ptrdiff_t dim[2];
+  double *x;
+  luaL_checktype (L, 1, LUA_TTABLE);
+  luaL_checkstack (L, 40, what);
+  lua_settop (L, 1);
+  sl_lua_known (L, 1, what, keys);
+  lua_newtable (L); /* 2: keeps arrays alive */
+  dim[0] = (ptrdiff_t)sl_lua_integer (L, 1, what, "samples", 1);
+  sl_lua_read_measuring (L, 1, 2, what, (long)dim[0], &m, &dtype);
+  dim[1] = m.tokens;
+  if (sl_measuring_check (&m, (long)dim[0], &e) < 0)
+    return sl_lua_raise (L, &e);
+  t = sl_tensor_new (SL_F64, 2, dim, &e);
+  if (t == NULL) return sl_lua_raise (L, &e);
+  sl_lua_push_tensor (L, t);
+  x = (double *)t->storage->data + t->offset;
+  for (long s = 0; s < (long)dim[0]; s++) {
+    int first, last, begin, end;
+    sl_valid_range (&m, s, &first, &last);
+    for (int i = 0; i < m.tokens; i++, x++) {
+      *x = SL_ROW_CLASSES;
+      if (i < first || i >= last) continue;
+      sl_segment_of (&m, s, i, &begin, &end);
+      *x = sl_class_of (&m, s, i, begin);
+    }
+  }
   return 1;
 }
 
@@ -278,4 +317,6 @@ void sl_lua_open_sinks (lua_State *L) {
   lua_setfield (L, -2, "measure_sinks");
   lua_pushcfunction (L, sink_collector);
   lua_setfield (L, -2, "sink_collector");
+  lua_pushcfunction (L, row_classes);
+  lua_setfield (L, -2, "row_classes");
 }

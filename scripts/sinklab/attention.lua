@@ -290,7 +290,7 @@ local function plan_row(plan, name, a, init, maps)
     if p.prepend then k, v = p.prepend(k, v) end
     common.q, common.k, common.v, common.kv_heads = q, k, v, g
     common.alibi, common.prefix = a.positions == "alibi", a.prefix
-    local out = core.attention(common)
+    local out = (a.attend or core.attention)(common)
     return p.finish and p.finish(out) or out
   end
 end
@@ -301,14 +301,15 @@ local function plan_mix(plan, name, a, init, maps)
   local n = #maps
   return function(z, _, common)
     common.inputs = table.move(z, 1, n, 1, {})
-    return core.mix(common)
+    return (a.attend or core.mix)(common)
   end
 end
 
 --- Multi-head attention: linear maps of the layer input (one product), the map, the
 -- gate, w_o. Matrices are (outputs, inputs); head h of w_q has rows
 -- (h-1) d_head + 1 .. h d_head.
--- @param a      from attention.options
+-- @param a      from attention.options; a.attend, set later, takes the place of
+--               core.attention or core.mix (lab.intervene)
 -- @param layer  its number, from 1
 -- @return function (p) -> { forward = function (x, length, begin), w_o = }
 function attention.plan(plan, prefix, a, init, bias, layer)

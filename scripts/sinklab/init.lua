@@ -13,6 +13,7 @@ local parts = {
   schedule = { "sinklab.optim", "schedule" },
   sweep = { "sinklab.sweep" },
   sinks = { "sinklab.sinks" },
+  intervene = { "sinklab.intervene" },
   plot = { "sinklab.plot" },
   witness = { "sinklab.witness" },
   certify = { "sinklab.certify" },
@@ -31,7 +32,7 @@ for name in ([[
   folder_exists hidden_measures host interrupted is_terminal json_decode json_null lua_release
   make_folder make_folders measure_sinks nearest
   pending_interrupt plugin plugins_loaded quiet quit raise scripts
-  parent_begin parent_receive parent_send process process_wait sink_collector
+  parent_begin parent_receive parent_send process process_wait row_classes sink_collector
   stop_if_interrupted trainer
 ]]):gmatch "%S+" do
   private[name] = true

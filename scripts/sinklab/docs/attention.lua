@@ -55,6 +55,8 @@ function lab.plugins() end
 -- @param alibi           default false: linear biases by distance
 -- @param param           tensor (heads, n) of the mechanism's numbers, or nil
 -- @param length          tensor (b): valid tokens of each sequence, or nil
+-- @param begin           tensor (b, t): the first key, from 0, that each query may see
+--                        (left padding, packed documents), or nil; not with a prefix
 -- @param recompute_from  from so many tokens weights are recomputed in the backward
 --                        pass, default 256
 -- @param layer           number that the plugin is told, default 1
@@ -74,6 +76,7 @@ function lab.attention(options) end
 -- @param scores     tensor (b, heads, t, t): query rows, key columns
 -- @param param      tensor (heads, n) of the mechanism's numbers, or nil
 -- @param length     tensor (b): valid tokens of each sequence, or nil
+-- @param begin      tensor (b, t): first key, from 0, of each query, or nil
 -- @param causal     default true
 -- @param window     keys back from the query, itself included; default 0: all
 -- @param d_head     width that its parameters depend on, default 1
