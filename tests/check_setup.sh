@@ -46,7 +46,9 @@ holds "$(fresh pacman)" 'pacman -S --needed --noconfirm' ' lua54 ' ' cairo ' \
 holds "$(fresh brew)" 'brew install' lua@5.4 cairo jansson nettle pcre2 "$both"
 lacks "$(fresh brew)" sudo
 lacks "$(fresh apt)" clang-format
-holds "$(fresh apt --ci)" clang-format shellcheck
+holds "$(fresh apt --ci)" clang-format shellcheck chromium-headless-shell
+lacks "$(fresh apt)" chromium
+lacks "$(fresh brew --ci)" chromium
 holds "$(fresh apt --preset=asan -D A=1 -DB=2)" \
   'cmake --preset asan -G Ninja -DA=1 -DB=2' 'cmake --build build-asan'
 

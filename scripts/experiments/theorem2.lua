@@ -53,7 +53,7 @@ local function trained(task, mechanism, seed)
     batch = opt.batch_size, steps = opt.max_steps, seed = seed,
     stop = { linf = opt.stop_linf }, eval = 4096, label = mechanism })
   return model, log, lab.sinks(model, task:batch { n = opt.samples,
-    trigger = opt.trigger_pos, dtype = opt.dtype })
+    trigger = opt.trigger_pos, dtype = opt.dtype }, { measures = "norms" })
 end
 
 --- Largest errors on the trigger's row and on the others.

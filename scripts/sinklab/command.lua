@@ -33,6 +33,7 @@ command.names = {
   "list",
   "plugin",
   "runs",
+  "report",
   "model",
   "version",
   "help",

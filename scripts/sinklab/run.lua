@@ -19,7 +19,7 @@ local csv_keys = { "step", "loss", "linf", "lr", "time" }
 local head_keys = { "layer", "head", "first_mean", "first_min", "first_std",
   "first_all", "trigger_first", "row_mass", "proxy", "contribution", "entropy",
   "value_norm", "rate" }
-local sinks_keys = { "samples", "threshold", "first", "proxy", "row_mass",
+local sinks_keys = { "samples", "threshold", "maps", "first", "proxy", "row_mass",
   "contribution", "heads" }
 
 local function fail(message, ...) core.raise(message:format(...)) end
@@ -106,6 +106,26 @@ local function train_record(log)
   return json.object(out, train_keys)
 end
 
+-- Maps of a measurement that are kept as arrays, LABEL-NAME.npy; of more numbers than
+-- this (64 MB) none are.
+local maps, MOST_NUMBERS = { "mean", "std", "output_norms" }, 1 << 24
+
+--- Save them; their file names by map, or nil.
+local function save_maps(self, label, sinks)
+  local names
+  for _, map in ipairs(maps) do
+    local tensor = rawget(sinks, map)
+    local count = is_tensor(tensor) and 1 or math.huge
+    for _, size in ipairs(is_tensor(tensor) and tensor.shape or {}) do count = count * size end
+    if count <= MOST_NUMBERS then
+      names = names or {}
+      names[map] = label .. "-" .. map .. ".npy"
+      must(core.save_npy(file(self, names[map]), tensor))
+    end
+  end
+  return names and json.object(names, maps)
+end
+
 local function sinks_record(sinks)
   local out = plain(sinks)
   out.heads = json.array {}
@@ -164,7 +184,8 @@ end
 -- @param results  { train = what lab.train returned, sinks = what lab.sinks returned,
 --                 eval = { samples =, linf =, ... } (default train.eval) } and any
 --                 more names with numbers, strings and tables of them. A training's
---                 log is also written as train-<label>.csv.
+--                 log is also written as train-<label>.csv, the maps of a measurement
+--                 as <label>-mean.npy, <label>-std.npy and <label>-output_norms.npy.
 -- @error a label that is taken, results that JSON cannot say
 -- @example
 --   local run = lab.run()
@@ -184,6 +205,7 @@ function methods:add(label, results)
   out.eval = eval and json.object(plain(eval), eval_keys)
   if results.sinks then out.sinks = sinks_record(results.sinks) end
   json.encode(out) -- raises before anything is kept
+  if results.sinks then out.sinks.maps = save_maps(self, label, results.sinks) end
   self.record.results[label] = json.object(out, { "train", "eval", "sinks" })
   self.labels[#self.labels + 1] = label
   self.added[label] = results
@@ -244,6 +266,25 @@ function methods:weights(name, model)
   end
   must(model:save(file(self, name .. ".safetensors")))
   save(self)
+end
+
+--- Write the run's report, report.html: options, tables, claims, figures, training
+-- curves and heads to look into, in one file that needs no other. It shows what has
+-- been added so far, and is made again when the run ends; `sinklab report` makes it of
+-- any run directory, or of several.
+-- @return path of the file
+-- @error a file that cannot be written
+-- @example
+--   local run = lab.run()
+--   print(run:report())
+function methods:report()
+  save(self)
+  local path, why = require "sinklab.report".write { self.folder }
+  must(path, why)
+  self.reported = true
+  file(self, "report.html")
+  save(self)
+  return path
 end
 
 --- Print an aligned table.
@@ -341,6 +382,9 @@ function finish(status, message)
   self.record.status = status
   if status == "failed" then self.record.error = message end
   write(self)
+  if self.reported then -- its page still says "running"
+    must(require "sinklab.report".write { self.folder })
+  end
   note(self)
   if not core.quiet() then
     io.stderr:write(("%s after %.1f s: %s\n"):format(status, self.record.wall_s,
@@ -404,7 +448,7 @@ function module.run()
   local labels = {} -- of results, in the order of adding
   local seed, dtype = rawget(values, "seed"), rawget(values, "dtype")
   local self = setmetatable({ folder = folder, chosen = host.out ~= nil,
-    clock = core.clock(), added = {},
+    clock = core.clock(), added = {}, reported = false,
     labels = labels, record = json.object({
       sinklab = core.version, script = script,
       options = json.object(plain(values)),

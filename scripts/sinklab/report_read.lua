@@ -1,0 +1,185 @@
+--- report_read.lua - a run directory as the report needs it: its record, training
+-- curves, figures and maps of heads, and what of them could not be read.
+local core = require "sinklab.core"
+local csv = require "sinklab.csv"
+local json = require "sinklab.json"
+local maps = require "sinklab.report_maps"
+
+-- Entries of a training's log that a curve is drawn through, and curves of a run.
+local MOST_POINTS, MOST_CURVES = 400, 64
+
+local function read_file(path)
+  local file <close>, why = io.open(path, "rb")
+  if not file then return nil, why end
+  local text, message = file:read "a"
+  if not text then return nil, path .. ": " .. message end
+  return text
+end
+
+--- Text of the record where it should be text, else what stands there in its place.
+local function words(value, otherwise)
+  if type(value) == "string" then return value end
+  if value == nil or value == json.null then return otherwise end
+  return tostring(value)
+end
+
+local function list_of(value) return type(value) == "table" and value or {} end
+
+--- The record of a folder; nil and one sentence if it is none.
+local function read_record(folder)
+  if not core.folder_exists(folder) then
+    if core.file_exists(folder) then
+      return nil, ("%s: this is a file; a report is made of a run directory"):format(folder)
+    end
+    return nil, ("%s: no such folder"):format(folder)
+  end
+  local path = folder .. "/run.json"
+  if not core.file_exists(path) then
+    local hint = ""
+    for _, name in ipairs(core.folder(folder) or {}) do
+      if core.file_exists(folder .. "/" .. name .. "/run.json") then
+        hint = ("\n  try: sinklab report %s/%s"):format(folder, name)
+      end
+    end
+    return nil, ("%s: no run.json in it: this is no run directory%s"):format(folder, hint)
+  end
+  local text, why = read_file(path)
+  if not text then return nil, why end
+  local record, message = json.decode(text)
+  if type(record) ~= "table" then
+    return nil, ("%s: %s"):format(path, message or "not the record of a run")
+  end
+  for _, key in ipairs { "options", "results", "claims", "files" } do
+    if type(record[key]) ~= "table" then
+      return nil, ("%s: not the record of a run: it has no %s"):format(path, key)
+    end
+  end
+  return record
+end
+
+--- A training's CSV as columns, thinned: step and what else is a number.
+local function read_curve(folder, name, label, problem)
+  local read, why = csv.load(folder .. "/" .. name)
+  if not read then return problem(why) end
+  local kept, every = {}, math.max(1, math.ceil(#read.rows / MOST_POINTS))
+  for i, row in ipairs(read.rows) do
+    if (i - 1) % every == 0 or i == #read.rows then kept[#kept + 1] = row end
+  end
+  local curve = { label = label, every = every, columns = json.array {} }
+  for j, column in ipairs(read.names) do
+    local values, any = json.array {}, false
+    for i, row in ipairs(kept) do
+      values[i] = type(row[j]) == "number" and row[j] or json.null
+      any = any or type(row[j]) == "number"
+    end
+    if any then curve.columns[#curve.columns + 1] = { name = column, values = values } end
+  end
+  if #curve.columns == 0 then return problem(name .. ": no numbers in it") end
+  return curve
+end
+
+--- The files of a label's maps: what the record names, else by their usual names.
+local function map_files(label, sinks, listed)
+  local files = {}
+  for _, kind in ipairs(maps.kinds) do
+    local name = type(sinks.maps) == "table" and sinks.maps[kind]
+    if type(name) ~= "string" then
+      name = label .. "-" .. kind .. ".npy"
+      if not listed[name] then name = nil end
+    end
+    files[kind] = name
+  end
+  return files
+end
+
+--- A name in the record that leads out of the folder is not followed.
+local function is_inside(name)
+  return type(name) == "string" and name ~= "" and not name:find "^/"
+      and not ("/" .. name .. "/"):find "/%.%./"
+end
+
+local function read_heads(folder, label, sinks, listed, problem)
+  local files, tensors, any = map_files(label, sinks, listed), {}, false
+  for kind, name in pairs(files) do
+    if not is_inside(name) then
+      problem(("%s: a map named '%s' is outside the run directory"):format(label, name))
+    else
+      local tensor, why = core.load_npy(folder .. "/" .. name)
+      if tensor and #tensor.shape == maps.axes[kind] then
+        tensors[kind], any = tensor, true
+      else
+        problem(why or ("%s: expected %d axes, got shape (%s)"):format(name,
+          maps.axes[kind], table.concat(tensor.shape, ", ")))
+      end
+    end
+  end
+  if any and not tensors.mean then
+    problem(label .. ": no map of the mean weights, so its heads are not shown")
+    return nil
+  end
+  return any and { label = label, tensors = tensors, samples = sinks.samples } or nil
+end
+
+--- In the order in which their files were written, as JSON keeps none; those without
+-- files by name after them.
+local function sort_labels(labels, files)
+  local place = {}
+  for i, name in ipairs(files) do
+    local label = type(name) == "string"
+        and (name:match "^train%-(.*)%.csv$" or name:match "^(.*)%-mean%.npy$")
+    if label then place[label] = place[label] or i end
+  end
+  table.sort(labels, function(a, b)
+    local i, j = place[a] or math.huge, place[b] or math.huge
+    if i ~= j then return i < j end
+    return a < b
+  end)
+end
+
+--- Read a run.
+-- @return { name, folder, record, labels, curves, heads, figures, problems }, or nil and
+--   one sentence
+local function read(folder)
+  folder = #folder > 1 and folder:gsub("/+$", "") or folder
+  local record, why = read_record(folder)
+  if not record then return nil, why end
+  local run = { folder = folder, record = record, labels = {}, curves = {}, heads = {},
+    figures = {}, problems = {} }
+  run.name = folder:match "([^/]+)$" or folder
+  run.script = words(record.script, "(no script)")
+  run.status = words(record.status, "unknown")
+  local function problem(text) run.problems[#run.problems + 1] = text end
+
+  local listed = {}
+  for _, name in ipairs(record.files) do
+    if not is_inside(name) then
+      problem(("the record lists a file '%s' outside the run directory"):format(words(name,
+        "null")))
+    elseif not core.file_exists(folder .. "/" .. name) then
+      problem(name .. " is missing")
+    else
+      listed[name] = true
+      local figure = name:match "^(.*)%.png$"
+      if figure then run.figures[#run.figures + 1] = figure end
+      local label = name:match "^train%-(.*)%.csv$"
+      if label and #run.curves < MOST_CURVES then
+        run.curves[#run.curves + 1] = read_curve(folder, name, label, problem)
+      end
+    end
+  end
+  for label, results in pairs(record.results) do
+    if type(results) == "table" then
+      run.labels[#run.labels + 1] = tostring(label)
+    else
+      problem(("results.%s is no table"):format(label))
+    end
+  end
+  sort_labels(run.labels, record.files)
+  for _, label in ipairs(run.labels) do
+    local sinks = list_of(record.results[label].sinks)
+    run.heads[#run.heads + 1] = read_heads(folder, label, sinks, listed, problem)
+  end
+  return run
+end
+
+return { read = read, file = read_file }
