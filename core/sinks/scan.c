@@ -67,15 +67,26 @@ static double entropy (const real *w, int lo, int hi, double size) {
 
 /* The largest |A| and how many are next to nothing. */
 static void extremes (const real *w, int lo, int hi, sl_scan *out) {
-  real largest = 0;
-  ptrdiff_t zeros = 0;
-  for (int i = lo; i < hi; i++) {
+  real largest[LANES] = { 0 }, most = 0;
+  int32_t zeros[LANES] = { 0 }, all = 0;
+  int i = lo;
+  for (; i + LANES <= hi; i += LANES)
+    for (int l = 0; l < LANES; l++) {
+      const real a = magnitude (w[i + l]);
+      largest[l] = sl_choose (a > largest[l], a, largest[l]);
+      zeros[l] += a <= (real)NOTHING;
+    }
+  for (; i < hi; i++) {
     const real a = magnitude (w[i]);
-    largest = sl_choose (a > largest, a, largest);
-    zeros += a <= (real)NOTHING;
+    most = sl_choose (a > most, a, most);
+    all += a <= (real)NOTHING;
   }
-  out->largest = (double)largest;
-  out->zeros = zeros;
+  for (int l = 0; l < LANES; l++) {
+    most = sl_choose (largest[l] > most, largest[l], most);
+    all += zeros[l];
+  }
+  out->largest = (double)most;
+  out->zeros = all;
 }
 
 static void row (const void *weights, int lo, int hi, int token, sl_scan *out) {

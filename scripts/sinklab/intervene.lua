@@ -226,7 +226,7 @@ end
 --                 mean pattern over the batch) or a tensor (layers, heads, T, T),
 --                 drop_first = true (no layer sees position 1); heads = "each" (default:
 --                 one at a time), "all" or a list of { layer, head } together; name = }
--- @return { before = { plain =, first =, trigger =, boundary =, all = mean losses },
+-- @return { samples =, before = { plain =, first =, trigger =, boundary =, all = mean losses },
 --         { name =, layer =, head = (or heads =), loss = { plain =, ... }, change =
 --         { plain = difference, ... } }, ... }; effects:rows(), effects:figure ()
 -- @error a change that does nothing or does not fit the model
@@ -267,7 +267,7 @@ local function intervene(model, batch, changes)
     return found
   end
   local before = losses(dense.attend(nil, nil, model.registers))
-  local out = { before = before }
+  local out = { before = before, samples = shape[1] }
   for _, change in ipairs(list) do
     for _, set in ipairs(change.sets) do
       local effect = { name = change.name, layer = set.layer, head = set.head,
@@ -366,7 +366,7 @@ function methods:figure(given)
     end
   end
   return require "sinklab.plot".panels(panels, { columns = #shown_classes,
-    title = o.title })
+    title = o.title, samples = self.samples })
 end
 
 return intervene
