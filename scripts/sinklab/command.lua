@@ -32,6 +32,7 @@ command.names = {
   "repl",
   "list",
   "plugin",
+  "sinks",
   "runs",
   "report",
   "model",

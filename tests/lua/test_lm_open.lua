@@ -126,15 +126,15 @@ check.test("heads taken away", function()
   -- one no longer matters.
   local all = {}
   for layer = 1, 2 do for head = 1, 4 do all[#all + 1] = { layer, head } end end
-  local none = llama:with { zero_heads = all }
+  local none = llama:with { zero = true, heads = all }
   local a, b = none:logits { 1, 9, 30, 7 }, none:logits { 30, 1, 9, 7 }
   check.equal(difference(a:narrow(2, 4, 1), b:narrow(2, 4, 1)), 0.0)
-  local some = llama:with { zero_heads = { { 2, 3 } } }
+  local some = llama:with { zero = true, heads = { { 2, 3 } } }
   if difference(some:logits(ids), llama:logits(ids)) < 1e-3 then
     error "a head was not missed"
   end
-  check.raises("there is no layer 1 head 5", function()
-    llama:with { zero_heads = { { 1, 5 } } }
+  check.raises("heads[1] must be { layer, head } within 2 layers of 4 heads", function()
+    llama:with { zero = true, heads = { { 1, 5 } } }
   end)
 end)
 

@@ -174,7 +174,7 @@ end)
 
 check.test("a masked key is seen by nobody, the others stay where they are", function()
   local ids, masked = lengths[3], { 3, 6 }
-  local effects = lab.lm.intervene(tiny, { ids }, { { mask_keys = masked } },
+  local effects = lab.lm.intervene(tiny, { ids }, { { mask = masked, heads = "all" } },
     { maps = true })
   -- Layer 1's scores do not change: its weights are those of the whole text, with the
   -- masked columns left out and the rest of each row scaled back to a sum of 1.
@@ -195,12 +195,12 @@ end)
 
 check.test("masking the first key changes the sink, not the positions", function()
   local effects = lab.lm.intervene(sinker, some(3, 32, 3, 68, 1), {
-    { mask_keys = 1 }, { name = "nothing but a name", zero_heads = { { 1, 1 } } } })
+    { mask = 1, heads = "all" }, { name = "only a name", zero = true } })
   check.equal(effects[1].sinks:sink_k(1) < 50, true)
   check.equal(effects[1].loss_change ~= 0, true)
   check.equal(effects[2].heads[1].first_mean, 0.0) -- weights are as before
-  check.contains(tostring(effects), "mask first 1")
-  check.contains(tostring(effects), "nothing but a name")
+  check.contains(tostring(effects), "mask 1 in all")
+  check.contains(tostring(effects), "only a name")
 end)
 
 check.test("a change of mechanism shows in loss and sinks", function()
@@ -208,6 +208,26 @@ check.test("a change of mechanism shows in loss and sinks", function()
     { mechanism = "softmax1" }, { mechanism = { "sinklogit", init = 20 } } })
   check.equal(effects[1].heads[1].row_mass < 0, true, "softmax1 leaves mass")
   check.close(effects[2].sinks.heads[1].row_mass, 0, 1e-3, 0, "a large logit takes all")
+end)
+
+check.test("the dense changes of lab.intervene", function()
+  local ids = lengths[3]
+  -- A key masked in all heads densely, and as a token left out, are the same.
+  local every = {}
+  for layer = 1, 2 do for head = 1, 4 do every[#every + 1] = { layer, head } end end
+  local all = tiny:with { mask = { 1, 2 }, heads = every }:logits(ids)
+  local left = tiny:logits({ table.move(ids, 3, 8, 1, {}) }, {
+    positions = { { 2, 3, 4, 5, 6, 7 } } })
+  check.close((all:narrow(2, 3, 6) - left):abs():max():item(), 0, 2e-5, 0)
+  local listed = lab.lm.intervene(tiny, { ids }, { { mask = { 1, 2 }, heads = every } })
+  check.equal(listed[1].sinks, nil)
+  -- Weight taken from a position, or its value set to 0, in one head.
+  local off = tiny:with { remove = 1, heads = { { 1, 2 } } }:logits(ids)
+  local value = tiny:with { value = { position = 1, to = 0 }, heads = { { 1, 2 } } }
+  check.close((off - value:logits(ids)):abs():max():item(), 0, 1e-5, 0)
+  local each = lab.lm.intervene(tiny, { ids }, { { off = 1 } })
+  check.equal(#each, 8)
+  check.equal({ each[6].layer, each[6].head, each[6].name }, { 2, 2, "off 1 in 2:2" })
 end)
 
 check.test("changes that do not fit are refused", function()
@@ -218,9 +238,11 @@ check.test("changes that do not fit are refused", function()
   refused("change 1 changes nothing", {})
   refused("no such option 'drop_frist' (did you mean 'drop_first'?)", { drop_frist = true })
   refused("the first token cannot move to position 9 of 8", { move_first = 9 })
-  refused("no token is left", { mask_keys = 8 })
-  refused("does not go with ALiBi or windows", { mask_keys = { 3 } },
-    assert(lab.lm.open(models .. "arch/bloom/hf")))
+  refused("no token is left", { mask = { 1, 2, 3, 4, 5, 6, 7, 8 }, heads = "all" })
+  refused("mask is position 9; there are 1 to 8", { mask = 9, heads = "all" })
+  refused("off and zero; give one change at a time", { zero = true, off = 1 })
+  refused("drop_first is of all heads", { drop_first = true, heads = "all" })
+  refused("layers are those of a mechanism", { zero = true, layers = { 1 } })
   check.raises("sequences of one document", lab.lm.intervene, tiny,
     { { ids = ids, documents = { 1, 4 } } }, { { drop_first = true } })
   check.raises("sequence 2 is empty", lab.lm.sinks, tiny, { ids, {} })

@@ -192,10 +192,11 @@ end
 local function heads(model, layer, q, k, v, run)
   local c, own = model.config, model.attends[layer]
   if own.mechanism.shape == "mix" then return swap.mix(model, layer, own, q, k, v, run) end
-  return core.attention { q = q, k = k, v = v, heads = c.heads, kv_heads = c.kv_heads,
-    d_head = c.d_head, scale = c.scale, mechanism = own.mechanism, param = own.param,
-    window = c.windows[layer], alibi = c.positions == "alibi", layer = layer,
-    length = run.length, begin = run.begin }
+  return (model.attend or core.attention) { q = q, k = k, v = v, heads = c.heads,
+    kv_heads = c.kv_heads, d_head = c.d_head, scale = c.scale, mechanism = own.mechanism,
+    param = own.param, causal = true, window = c.windows[layer],
+    alibi = c.positions == "alibi", layer = layer, length = run.length,
+    begin = run.begin }
 end
 
 --- What a layer's attention adds to h, from the input after its norm.

@@ -1,4 +1,7 @@
 --- intervene.lua - lab.lm.intervene: what a change does to loss and sinks.
+--
+-- The changes are those of lab.intervene in the same words, and two that only a model
+-- with a vocabulary has: move_first and mechanism.
 local check = require "sinklab.check"
 local loss = require "sinklab.lm.loss"
 local measure = require "sinklab.lm.measure"
@@ -9,136 +12,203 @@ local intervene = {}
 
 local Effects = { __name = "sinklab.lm.effects" }
 
--- Changes of the model, which model:with makes; the others are of the sequences.
-local of_model = { zero_heads = true, mechanism = true, layers = true }
+-- Changes of heads, made where attention is computed.
+local of_heads = { zero = { "boolean" }, onto = { "integer", min = 1 },
+  off = { "integer", min = 1 }, remove = { "integer", min = 1 },
+  mask = { "integer table", min = 1 }, value = { "table" } }
+-- Changes of texts, and of the whole model.
+local of_text = { drop_first = { "boolean" }, move_first = { "integer", min = 2 } }
+local of_model = { mechanism = { "string table" } }
 
-local rules = {
-  name = { "string" },
-  zero_heads = { "table" }, mechanism = { "string table" }, layers = { "table" },
-  drop_first = { "boolean" }, move_first = { "integer", min = 2 },
-  mask_keys = { "integer table", min = 1 },
-}
+local rules = { name = { "string" }, layers = { "table" },
+  heads = { "string table", default = "each", choices = { "each", "all" } } }
+for _, kind in ipairs { of_heads, of_text, of_model } do
+  for name, rule in pairs(kind) do rules[name] = rule end
+end
 
 --- What of a head is compared, where it was measured.
 local compared = { "first_mean", "row_mass", "proxy", "contribution", "entropy", "rate",
   "value_norm", "null_mass" }
 
---- A change in a few words.
-local function words(o)
-  if o.name then return o.name end
-  local parts = {}
-  if o.drop_first then parts[#parts + 1] = "drop first" end
-  if o.move_first then parts[#parts + 1] = "first to " .. o.move_first end
-  if type(o.mask_keys) == "number" then
-    parts[#parts + 1] = "mask first " .. o.mask_keys
-  elseif o.mask_keys then
-    parts[#parts + 1] = "mask keys " .. table.concat(o.mask_keys, " ")
+local function heads_text(heads)
+  if type(heads) ~= "table" then return heads end
+  local names = {}
+  for i, pair in ipairs(heads) do
+    names[i] = type(pair) == "table" and ("%s:%s"):format(tostring(pair[1]),
+      tostring(pair[2])) or tostring(pair)
   end
-  if o.zero_heads then
-    local names = {}
-    for i, pair in ipairs(o.zero_heads) do
-      names[i] = ("%s:%s"):format(tostring(pair[1]), tostring(pair[2]))
-    end
-    parts[#parts + 1] = "zero " .. table.concat(names, " ")
-  end
-  if o.mechanism then
-    local name = type(o.mechanism) == "table" and o.mechanism[1] or o.mechanism
-    parts[#parts + 1] = tostring(name)
-        .. (o.layers and " in " .. table.concat(o.layers, " ") or "")
-  end
-  return table.concat(parts, ", ")
+  return table.concat(names, " ")
 end
 
-local function changed_sequence(what, model, s, o)
-  local c = model.config
-  local changes = sequences.changes
+local function shown(argument)
+  if argument == true then return "" end
+  if type(argument) ~= "table" then return " " .. tostring(argument) end
+  if argument.position then
+    return (" %d to %s"):format(argument.position, type(argument.to) == "table"
+      and "a vector" or tostring(argument.to or 0))
+  end
+  if type(argument[1]) == "string" then return " " .. argument[1] end
+  return " " .. table.concat(argument, " ")
+end
+
+--- The one change that a user's table names, and what it is called.
+local function read_change(place, given)
+  local o = check.options(place, given, rules)
+  local names = {}
+  for _, kinds in ipairs { of_heads, of_text, of_model } do
+    for name in pairs(kinds) do
+      if o[name] then names[#names + 1] = name end
+    end
+  end
+  table.sort(names)
+  if #names == 0 then check.fail("%s changes nothing", place) end
+  if #names > 1 then
+    check.fail("%s: %s; give one change at a time", place, table.concat(names, " and "))
+  end
+  local kind = names[1]
+  local said = (kind == "mechanism" and "" or kind:gsub("_", " ")) .. shown(o[kind])
+  if of_heads[kind] then
+    said = said .. " in " .. heads_text(o.heads)
+  elseif given.heads ~= nil then
+    check.fail("%s: %s is of all heads: heads does not go with it", place, kind)
+  end
+  if kind == "mechanism" and o.layers then
+    said = said .. " in layers " .. table.concat(o.layers, " ")
+  elseif o.layers then
+    check.fail("%s: layers are those of a mechanism, and none is given", place)
+  end
+  return { kind = kind, argument = o[kind], heads = o.heads, layers = o.layers,
+    name = o.name or (said:gsub("^ ", "")) }
+end
+
+--- One change for each head, where that is meant.
+local function expand(list, change, c)
+  if not of_heads[change.kind] or change.heads ~= "each" then
+    list[#list + 1] = change
+    return
+  end
+  for layer = 1, c.layers do
+    for head = 1, c.heads do
+      local one = { heads = { { layer, head } }, layer = layer, head = head }
+      for key, value in pairs(change) do one[key] = one[key] or value end
+      one.name = (change.name:gsub("each$", ("%d:%d"):format(layer, head)))
+      list[#list + 1] = one
+    end
+  end
+end
+
+--- Hidden from everybody, keys are tokens left out: nothing is dense then. Not where
+-- distances count keys.
+local function is_text_change(change, c)
+  if of_text[change.kind] then return true end
+  if change.kind ~= "mask" or change.heads ~= "all" then return false end
+  local last, n = 0, 0
+  for _, p in ipairs(type(change.argument) == "table" and change.argument
+    or { change.argument }) do
+    last, n = math.max(last, p), n + 1
+  end
+  local counted = c.positions == "alibi"
+  for _, window in ipairs(c.windows) do counted = counted or window > 0 end
+  return last == n or not counted
+end
+
+local function changed_text(place, s, change)
   if s.documents then
-    check.fail("%s: the first token and keys are changed in sequences of one document", what)
+    check.fail("%s: %s is of sequences of one document", place, change.kind)
   end
-  if o.drop_first then s = changes.drop_first(s) end
-  if o.move_first then
-    if o.move_first > #s.ids then
-      check.fail("%s: the first token cannot move to position %d of %d", what, o.move_first,
-        #s.ids)
+  if change.kind == "drop_first" then
+    s = sequences.changes.drop_first(s)
+  elseif change.kind == "move_first" then
+    if change.argument > #s.ids then
+      check.fail("%s: the first token cannot move to position %d of %d", place,
+        change.argument, #s.ids)
     end
-    s = changes.move_first(s, o.move_first)
+    s = sequences.changes.move_first(s, change.argument)
+  else
+    local masked = {}
+    for _, p in ipairs(type(change.argument) == "table" and change.argument
+      or { change.argument }) do
+      if p > #s.ids then
+        check.fail("%s: mask is position %d; there are 1 to %d", place, p, #s.ids)
+      end
+      masked[p] = true
+    end
+    s = sequences.changes.mask(s, masked)
   end
-  if o.mask_keys then
-    local masked, inner = {}, false
-    if type(o.mask_keys) == "number" then
-      for i = 1, o.mask_keys do masked[i] = true end
-    else
-      for _, i in ipairs(o.mask_keys) do masked[i], inner = true, inner or i > 1 end
-    end
-    local windowed = false
-    for _, window in ipairs(c.windows) do windowed = windowed or window > 0 end
-    if inner and (c.positions == "alibi" or windowed) then
-      check.fail("%s: mask_keys of other than the first tokens does not go with ALiBi or windows, which count keys",
-        what)
-    end
-    s = changes.mask_keys(s, masked)
-  end
-  if #s.ids == 0 then check.fail("%s: no token is left", what) end
+  if #s.ids == 0 then check.fail("%s: no token is left", place) end
   return s
 end
 
---- Apply a change: another model and other sequences.
-local function apply(what, model, list, o)
-  local own, any = {}, false
-  for key in pairs(of_model) do
-    own[key] = o[key]
-    any = any or o[key] ~= nil
+--- Measure with a change: sinks and losses; sinks nil where attention is dense.
+local function apply(place, model, list, change, given)
+  if is_text_change(change, model.config) then
+    local others = {}
+    for i, s in ipairs(list) do others[i] = changed_text(place, s, change) end
+    return measure.sinks(model, others, given)
+  elseif change.kind == "mechanism" then
+    return measure.sinks(model:with { mechanism = change.argument,
+      layers = change.layers }, list, given)
+  elseif change.kind == "zero" then
+    return measure.sinks(model:with { zero = true, heads = change.heads }, list, given)
   end
-  if any then model = model:with(own) end
-  local out = {}
-  for i, s in ipairs(list) do out[i] = changed_sequence(what, model, s, o) end
-  return model, out
+  for _, s in ipairs(list) do
+    if s.documents then
+      check.fail("%s: %s is of sequences of one document", place, change.kind)
+    end
+  end
+  local dense = model:with { [change.kind] = change.argument, heads = change.heads }
+  return { losses = measure.losses(dense, list) }
 end
 
 --- Measure a model and the same model with changes, one at a time.
 --
--- Losses compare the prediction of the same tokens: those that both predict. Masking a
--- key hides it from every query in every layer; the other tokens keep their positions.
--- A moved or dropped first token is really somewhere else, or gone.
+-- Losses compare the predictions of the same tokens: those that both predict. A dropped
+-- or moved first token is really gone, or somewhere else. A key that is masked in all
+-- heads is a token that nobody sees; the others keep their positions. The changes that
+-- lab.intervene makes to weights and values (onto, off, remove, value, mask in some
+-- heads) are computed densely: they have losses, and no sinks are measured.
 -- @param model    from lab.lm.open
 -- @param list     sequences, as for lab.lm.sinks
--- @param changes  list of { name =, and one or more of: drop_first = true, move_first = k
---                 (its new position), mask_keys = n (the first n) or a list of positions,
---                 zero_heads = { { layer, head }, ... }, mechanism = a plugin, layers =
---                 those that get it }
+-- @param changes  list of { one of: drop_first = true, move_first = its new position,
+--                 mechanism = a plugin's name or { NAME, OPTION = VALUE } (with layers =
+--                 those that get it, default all), zero = true, mask = position or list,
+--                 onto, off, remove = position, value = { position = 1, to = 0 }: as for
+--                 lab.intervene, with heads = "each" (default: one at a time), "all" or a
+--                 list of { layer, head } together; name = }
 -- @param given    as for lab.lm.sinks
--- @return { before = sinks, { name =, sinks =, loss =, loss_before =, loss_change =,
---         predicted =, heads = { { layer =, head =, first_mean = the change, ... } } },
---         ... }; prints as a table
+-- @return { before = sinks, { name =, layer =, head =, loss =, loss_before =, loss_change
+--         =, predicted = tokens compared, sinks =, heads = { { layer =, head =, first_mean
+--         = the change, ... } } }, ... }; prints as a table
 -- @error a change that does nothing, or does not fit the model
 -- @example
 --   local model = lab.lm.random { layers = 2 }
---   print(lab.lm.intervene(model, { 1, 9, 4, 7, 5 }, {
---     { drop_first = true }, { mechanism = "softmax1", layers = { 2 } } }))
+--   print(lab.lm.intervene(model, { 1, 9, 4, 7, 5 }, { { drop_first = true },
+--     { mechanism = "softmax1", layers = { 2 } }, { off = 1, heads = { { 1, 2 } } } }))
 function intervene.intervene(model, list, changes, given)
   local what = "lab.lm.intervene"
   list = measure.sequences(what, list)
   check.argument(what, "changes", changes, "table")
+  local wanted = {}
+  for i, change in ipairs(changes) do
+    expand(wanted, read_change(("%s: change %d"):format(what, i), change), model.config)
+  end
   local before = measure.sinks(model, list, given)
   if not before.losses then check.fail("%s: loss = false leaves nothing to compare", what) end
   local out = { before = before }
-  for i, change in ipairs(changes) do
-    local place = ("%s: change %d"):format(what, i)
-    local o = check.options(place, change, rules)
-    if words(o) == "" or next(o) == "name" and not next(o, "name") then
-      check.fail("%s changes nothing", place)
-    end
-    local other, others = apply(place, model, list, o)
-    local after = measure.sinks(other, others, given)
+  for i, change in ipairs(wanted) do
+    local after = apply(("%s: %s"):format(what, change.name), model, list, change, given)
     local was, is, n = loss.compare(before.losses, after.losses)
-    local effect = { name = words(o), sinks = after, loss = is, loss_before = was,
-      loss_change = is - was, predicted = n, heads = {} }
-    for h, head in ipairs(after.heads) do
-      local first, row = before.heads[h], { layer = head.layer, head = head.head }
-      for _, key in ipairs(compared) do
-        if head[key] and first[key] then row[key] = head[key] - first[key] end
+    local effect = { name = change.name, layer = change.layer, head = change.head,
+      loss = is, loss_before = was, loss_change = is - was, predicted = n }
+    if after.heads then
+      effect.sinks, effect.heads = after, {}
+      for h, head in ipairs(after.heads) do
+        local first, row = before.heads[h], { layer = head.layer, head = head.head }
+        for _, key in ipairs(compared) do
+          if head[key] and first[key] then row[key] = head[key] - first[key] end
+        end
+        effect.heads[h] = row
       end
-      effect.heads[h] = row
     end
     out[i] = effect
   end
@@ -146,16 +216,19 @@ function intervene.intervene(model, list, changes, given)
 end
 
 function Effects:__tostring()
-  local rows = { { "(unchanged)", ("%.4f"):format(self.before.loss), "-",
-    ("%.4f"):format(self.before.first.mean), ("%.1f"):format(self.before:sink_k(1)),
-    ("%d"):format(self.before.predicted) } }
-  for i, e in ipairs(self) do
-    rows[i + 1] = { e.name, ("%.4f"):format(e.loss), ("%+.4f"):format(e.loss_change),
-      ("%.4f"):format(e.sinks.first.mean), ("%.1f"):format(e.sinks:sink_k(1)),
-      ("%d"):format(e.predicted) }
+  local function row(name, sinks, nats, was, n)
+    return { name, ("%.4f"):format(nats), was and ("%.4f"):format(was) or "-",
+      was and ("%+.4f"):format(nats - was) or "-", ("%d"):format(n),
+      sinks and ("%.4f"):format(sinks.first.mean) or "-",
+      sinks and ("%.1f"):format(sinks:sink_k(1)) or "-" }
   end
-  return text.table({ "change", "loss", "difference", "first_mean", "Sink_1 %",
-    "tokens compared" }, rows)
+  local rows = { row("(unchanged)", self.before, self.before.loss, nil,
+    self.before.predicted) }
+  for i, e in ipairs(self) do
+    rows[i + 1] = row(e.name, e.sinks, e.loss, e.loss_before, e.predicted)
+  end
+  return text.table({ "change", "loss", "before", "difference", "same tokens",
+    "first_mean", "Sink_1 %" }, rows)
 end
 
 return intervene

@@ -123,7 +123,9 @@ function measure.sinks(model, list, given)
     local began = core.clock()
     local h = collector:watch(first, function()
       return model:forward(batch.ids, { length = batch.length, begin = batch.begin,
-        positions = batch.positions })
+        positions = batch.positions, layer = collector.states and function(layer, states)
+          collector:hidden(layer, states, first)
+        end or nil })
     end, { n = #part })
     seconds = seconds + core.clock() - began
     if o.loss then
@@ -142,6 +144,17 @@ function measure.sinks(model, list, given)
     found.loss, found.predicted = loss.mean(losses)
   end
   return found
+end
+
+--- Losses alone, one sequence at a time: as in what sinks gives.
+function measure.losses(model, list)
+  local out = {}
+  sequences.each_batch(list, 1, "right", function(batch, first, part)
+    local h = model:forward(batch.ids, { positions = batch.positions })
+    out[first] = loss.of_batch(model, h, part)[1]
+    core.stop_if_interrupted()
+  end)
+  return out
 end
 
 --- What model:attention does.

@@ -117,53 +117,88 @@ function methods:logits(ids, given)
   return forward.logits(self, self:forward(ids, given))
 end
 
---- Another model with the same weights and something changed.
+--- Which heads a change is of: function (layer, head).
+local function chosen_heads(what, c, heads)
+  if heads == "all" then return function() return true end end
+  local chosen = {}
+  for i, pair in ipairs(heads) do
+    local layer, head = type(pair) == "table" and pair[1], type(pair) == "table" and pair[2]
+    if math.type(layer) ~= "integer" or math.type(head) ~= "integer" or layer < 1
+        or head < 1 or layer > c.layers or head > c.heads then
+      check.fail("%s: heads[%d] must be { layer, head } within %d layers of %d heads", what,
+        i, c.layers, c.heads)
+    end
+    chosen[layer] = chosen[layer] or {}
+    chosen[layer][head] = true
+  end
+  if #heads == 0 then check.fail("%s: heads is an empty list", what) end
+  return function(layer, head) return chosen[layer] and chosen[layer][head] or false end
+end
+
+--- What the outputs of heads are multiplied with: 0 where they are taken away.
+local function kept_outputs(c, chosen)
+  local out = {}
+  for layer = 1, c.layers do
+    for head = 1, c.heads do
+      if chosen(layer, head) then
+        out[layer] = out[layer] or core.ones { c.heads * c.d_value }
+        out[layer]:narrow(1, (head - 1) * c.d_value + 1, c.d_value):fill(0)
+      end
+    end
+  end
+  return out
+end
+
+--- The attention of each layer with another mechanism in some.
+local function swapped(what, model, given, layers)
+  local out = table.move(model.attends, 1, #model.attends, 1, {})
+  for i = 1, layers and #layers or #out do
+    local layer = layers and layers[i] or i
+    if not out[layer] then
+      check.fail("%s: there is no layer %s: layers are 1 to %d", what, tostring(layer), #out)
+    end
+    out[layer] = swap.of(what, model, layer, given)
+  end
+  return out
+end
+
+--- Another model with the same weights and one thing changed.
 --
--- The first model stays as it is. Layers and heads count from 1.
--- @param given  { zero_heads = list of { layer, head }: heads that give 0, mechanism = a
---               plugin's name or { NAME, OPTION = VALUE } in place of softmax, layers =
---               those that get it, default all }
+-- The first model stays as it is. Layers, heads and positions count from 1. Changes of
+-- weights and values (onto, off, remove, mask, value) are those of lab.intervene and are
+-- computed densely, (B, H, T, T): for short texts.
+-- @param given  { one of: mechanism = a plugin's name or { NAME, OPTION = VALUE } in place
+--               of softmax (with layers = those that get it, default all), zero = true,
+--               mask = position or list, onto, off, remove = position, value = { position =,
+--               to = }; with all but the first heads = "all" (default) or a list of {
+--               layer, head } }
 -- @return the other model
--- @error a plugin that needs what a trained model does not have
+-- @error a plugin that needs what a trained model does not have; no such head or layer
 -- @example
 --   local model = lab.lm.random {}
 --   print(model:with { mechanism = "softmax1" }:logits { 1, 5, 6 })
 function methods:with(given)
   local what = "model:with"
   local o = check.options(what, given, {
-    zero_heads = { "table" }, mechanism = { "string table" }, layers = { "table" } })
-  local c, other = self.config, {}
+    mechanism = { "string table" }, layers = { "table" }, zero = { "boolean" },
+    heads = { "string table", default = "all", choices = { "all" } },
+    mask = { "integer table", min = 1 }, onto = { "integer", min = 1 },
+    off = { "integer", min = 1 }, remove = { "integer", min = 1 }, value = { "table" } })
+  local other = {}
   for key, value in pairs(self) do other[key] = value end
   if o.layers and not o.mechanism then
     check.fail("%s: layers are those of a mechanism, and none is given", what)
   end
+  local chosen = chosen_heads(what, self.config, o.heads)
   if o.mechanism then
-    local layers = o.layers
-    if not layers then
-      layers = {}
-      for layer = 1, c.layers do layers[layer] = layer end
-    end
-    other.attends = table.move(self.attends, 1, c.layers, 1, {})
-    for _, layer in ipairs(layers) do
-      if not self.attends[layer] then
-        check.fail("%s: there is no layer %s: layers are 1 to %d", what, tostring(layer),
-          c.layers)
-      end
-      other.attends[layer] = swap.of(what, self, layer, o.mechanism)
-    end
+    other.attends = swapped(what, self, o.mechanism, o.layers)
+  elseif o.zero then
+    other.kept = kept_outputs(self.config, chosen)
   end
-  if o.zero_heads then
-    other.kept = {}
-    for _, pair in ipairs(o.zero_heads) do
-      local layer, head = pair[1], pair[2]
-      if not self.attends[layer] or math.type(head) ~= "integer" or head < 1
-          or head > c.heads then
-        check.fail("%s: there is no layer %s head %s: layers are 1 to %d, heads 1 to %d",
-          what, tostring(layer), tostring(head), c.layers, c.heads)
-      end
-      local kept = other.kept[layer] or core.ones { c.heads * c.d_value }
-      kept:narrow(1, (head - 1) * c.d_value + 1, c.d_value):fill(0)
-      other.kept[layer] = kept
+  for _, name in ipairs { "mask", "onto", "off", "remove", "value" } do
+    if o[name] then
+      local dense = require "sinklab.dense_attention"
+      other.attend = dense.attend({ [name] = o[name] }, chosen, 0)
     end
   end
   return setmetatable(other, Model)

@@ -17,11 +17,12 @@ function sequences.new(ids, source)
   return new
 end
 
---- Mark where documents begin: at the first token and wherever `id` stands.
+--- Mark where documents begin: at the first token, and wherever `id` stands but behind
+-- another `id` (a doubled one begins one document).
 function sequences.split_at(sequence, id)
-  local begins = {}
-  for i, token in ipairs(sequence.ids) do
-    if i == 1 or token == id then begins[#begins + 1] = i end
+  local begins, ids = {}, sequence.ids
+  for i, token in ipairs(ids) do
+    if i == 1 or token == id and ids[i - 1] ~= id then begins[#begins + 1] = i end
   end
   sequence.documents = #begins > 1 and begins or nil
   return sequence
@@ -133,7 +134,7 @@ end
 
 --- Keys that nobody sees: the tokens are left out, the others keep their positions
 -- and what they predict. (Nothing else of a token reaches another one.)
-function changes.mask_keys(s, masked)
+function changes.mask(s, masked)
   local out, targets = sequences.new({}, s.source), sequences.targets(s)
   out.numbers, out.positions, out.targets = {}, {}, {}
   for i = 1, #s.ids do
