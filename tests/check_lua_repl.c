@@ -25,18 +25,23 @@ static struct {
 static char state[] = "/tmp/sinklab-repl-XXXXXX"; /* of one test: it forks */
 
 /* sinklab in a terminal of 80 columns, its history in a folder of its own. */
-static void start (void) {
+static void start_in (const char *terminal) {
   struct winsize size = { .ws_row = 24, .ws_col = 80 };
   ck_assert_ptr_nonnull (mkdtemp (state));
   screen.pid = forkpty (&screen.fd, NULL, NULL, &size);
   ck_assert_int_ge (screen.pid, 0);
   if (screen.pid == 0) {
-    setenv ("TERM", "dumb", 1);
+    setenv ("TERM", terminal, 1);
+    setenv ("LC_ALL", "C.UTF-8", 1);
     setenv ("XDG_STATE_HOME", state, 1);
     setenv ("HOME", state, 1);
     execl (SINKLAB_BINARY, "sinklab", "--threads=1", (char *)NULL);
     _exit (127);
   }
+}
+
+static void start (void) {
+  start_in ("dumb");
 }
 
 static void type (const char *keys) {
@@ -185,6 +190,93 @@ START_TEST (control_c) {
 }
 END_TEST
 
+/* An endless loop in a coroutine and around pcall; and pressed twice. */
+START_TEST (control_c_anywhere) {
+  start ();
+  expect ("> ");
+  type ("coroutine.wrap(function() print('go') " ENDLESS " end)()\n");
+  expect ("\ngo");
+  type ("\003");
+  expect ("interrupted");
+  press ("> ",
+         "print('on') while true do pcall(function() " ENDLESS " end) end\n");
+  expect ("\non");
+  type ("\003");
+  expect ("interrupted");
+  press ("> ", "print('pressed') lab.clock() " ENDLESS "\n");
+  expect ("\npressed");
+  type ("\003\003");
+  expect ("interrupted");
+  press ("> ", "6 * 7\n");
+  expect ("\n42");
+  ck_assert_int_eq (leave (), 0);
+}
+END_TEST
+
+START_TEST (tab_completes) {
+  start ();
+  press ("> ", "lab.opti\t"); /* optim or options: what they share */
+  expect ("lab.opti");
+  type ("\t"); /* both are listed, and the line is back */
+  expect ("optim    options");
+  expect ("> lab.opti");
+  type ("o\t.x\b\b == lab.options\n");
+  expect ("\ntrue");
+  press ("> ", "x = lab.tensor { 1, 2 };\n");
+  press ("> ", "x:cums\t():get(2)\n");
+  expect ("\n3");
+  press ("> ", "lab.optim.adam { clip\t2 }.clip_norm\n");
+  expect ("clip_norm = 2");
+  expect ("\n2");
+  press ("> ", "lab.mechanism('softpi\t').name\n");
+  expect ("\nsoftpick");
+  press ("> ", "do\n");
+  press (">> ", "\tprint 'in'\n"); /* a blank line is indented */
+  press (">> ", "end\n");
+  expect ("\nin");
+  ck_assert_int_eq (leave (), 0);
+}
+END_TEST
+
+START_TEST (questions_and_commands) {
+  start ();
+  press ("> ", "?lab.sha256\n");
+  expect ("The SHA-256 of a file.");
+  press ("> ", "?lab.sha25\n");
+  expect ("did you mean 'lab.sha256'?");
+  press ("> ", "%time 1 + 1\n");
+  expect ("on the clock");
+  expect ("\n2");
+  press ("> ", "local a = 1\n");
+  expect ("note: the local 'a' is gone");
+  press ("> ", "%nothing\n");
+  expect ("no command '%nothing'");
+  press ("> ", "quit\n");
+  expect ("Ctrl-D leaves");
+  ck_assert_int_eq (leave (), 0);
+}
+END_TEST
+
+/* A terminal that can move its cursor, and what it shows of a model. */
+START_TEST (rich_terminal) {
+  start_in ("xterm");
+  press ("> ",
+         "lab.model.attention_only { task = lab.task.trigger_mean {} }\n");
+  expect ("\u2514\u2500 layer1");
+  expect ("\u251c\u2500 w_q");
+  press ("> ", "for i = 1, 2 do\n");
+  press (">> ", "print(i * 100)\n");
+  press (">> ", "end\n");
+  expect ("\n200");
+  press ("> ", "\020"); /* the whole of it comes back, and runs again */
+  expect ("print(i * 100)");
+  expect ("end");
+  type ("\n");
+  expect ("\n200");
+  ck_assert_int_eq (leave (), 0);
+}
+END_TEST
+
 START_TEST (training_stops) {
   start ();
   type ("t = lab.task.trigger_mean { d_model = 8, seq_len = 6 }\n"
@@ -235,4 +327,5 @@ START_TEST (sigterm_ends_it) {
 END_TEST
 
 SUITE_MAIN ("lua_repl", results_print, readme_session, errors_go_on, control_c,
-            training_stops, history_is_kept, sigterm_ends_it)
+            control_c_anywhere, tab_completes, questions_and_commands,
+            rich_terminal, training_stops, history_is_kept, sigterm_ends_it)

@@ -10,14 +10,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 #include <wchar.h>
 
-enum { HISTORY_LINES = 2000, CTRL_C = 3, CTRL_U = 21, CTRL_V = 22 };
+enum { HISTORY_LINES = 2000, CTRL_C = 3, TAB = 9, CTRL_U = 21, CTRL_V = 22 };
 
 /* Line editing. */
 
 typedef struct editor {
+  sl_session *s;
+  const char *before; /* the lines of this input above the one being typed */
   EditLine *line;
   History *history;
   char file[SL_PATH]; /* "" where there is no place for it */
@@ -35,9 +38,12 @@ static char *prompt (EditLine *line) {
   return editor_of (line)->more ? rest : first;
 }
 
+static int complete (editor *ed, wchar_t *key);
+
 /* The next character. Ctrl-C becomes: kill the line, enter a Ctrl-C in its
-** place; read_input knows it by that. (Binding a key to a function or a macro
-** of our own would do too, but libedit never frees those.) */
+** place; read_input knows it by that. Tab becomes what it completes. (Binding a
+** key to a function or a macro of our own would do too, but libedit never frees
+** those.) */
 static int read_key (EditLine *line, wchar_t *key) {
   static const char enter_ctrl_c[] = { CTRL_V, CTRL_C, '\n', '\0' };
   mbstate_t state;
@@ -48,6 +54,10 @@ static int read_key (EditLine *line, wchar_t *key) {
     size_t used;
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) return (int)n;
+    if (byte == TAB) {
+      if (complete (editor_of (line), key)) return 1;
+      continue;
+    }
     used = mbrtowc (key, &byte, 1, &state);
     if (used == (size_t)-2) continue; /* more bytes follow */
     if (used == (size_t)-1) {         /* no character: drop it */
@@ -77,10 +87,12 @@ static void find_history (editor *ed) {
     strcat (ed->file, "/history");
 }
 
-static int editor_open (editor *ed) {
+static int editor_open (editor *ed, sl_session *s) {
   el_rfunc_t key = read_key;
   HistEvent event;
   memset (ed, 0, sizeof *ed);
+  ed->s = s;
+  ed->before = "";
   setlocale (LC_CTYPE, "");
   if (MB_CUR_MAX == 1) setlocale (LC_CTYPE, "C.UTF-8");
   ed->line = el_init ("sinklab", stdin, stdout, stderr);
@@ -113,7 +125,29 @@ static void remember (editor *ed, const char *text) {
   if (*ed->file) history (ed->history, &event, H_SAVE, ed->file);
 }
 
-/* Evaluation. */
+/* What an input means is said by scripts/sinklab/repl.lua. */
+
+/* Lua: (name, arguments...) calls sinklab.repl's function of that name. */
+static int call_repl (lua_State *L) {
+  lua_getglobal (L, "require");
+  lua_pushliteral (L, "sinklab.repl");
+  lua_call (L, 1, 1);
+  lua_pushvalue (L, 1);
+  lua_gettable (L, -2);
+  lua_replace (L, 1);
+  lua_pop (L, 1);
+  lua_call (L, lua_gettop (L) - 1, LUA_MULTRET);
+  return lua_gettop (L);
+}
+
+/* Call sinklab.repl's function below its n arguments; as sl_session_call. */
+static int ask (sl_session *s, const char *name, int n, int n_results) {
+  lua_pushcfunction (s->L, call_repl);
+  lua_insert (s->L, -(n + 1));
+  lua_pushstring (s->L, name);
+  lua_insert (s->L, -(n + 1));
+  return sl_session_call (s, n + 1, n_results);
+}
 
 /* Lua: lab = require "sinklab". */
 static int set_lab (lua_State *L) {
@@ -124,120 +158,153 @@ static int set_lab (lua_State *L) {
   return 0;
 }
 
-/* Lua: (silent, results...): keep the first result in "_", and print them. */
-static int show (lua_State *L) {
-  int n = lua_gettop (L);
-  lua_pushvalue (L, 2);
-  lua_setglobal (L, "_");
-  if (lua_toboolean (L, 1)) return 0;
-  lua_getglobal (L, "require");
-  lua_pushliteral (L, "sinklab.show");
-  lua_call (L, 1, 1);
-  lua_replace (L, 1);
-  lua_call (L, n - 1, 0);
-  return 0;
-}
-
-/* Text at the top of the stack becomes a function: "return TEXT" if that
-** compiles, else TEXT. On failure the message takes its place. */
-static int compile (lua_State *L) {
-  size_t n;
-  const char *text = lua_tolstring (L, -1, &n), *expression;
-  int status;
-  expression = lua_pushfstring (L, "return %s", text);
-  status = luaL_loadbufferx (L, expression, lua_rawlen (L, -1), "=stdin", "t");
-  if (status != LUA_OK) {
-    lua_pop (L, 1);
-    status = luaL_loadbufferx (L, text, n, "=stdin", "t");
-  }
-  lua_replace (L, -3);
-  lua_pop (L, 1);
-  return status;
-}
-
-/* The syntax error at the top of the stack says that the input is not over. */
-static int is_incomplete (lua_State *L) {
-  static const char mark[] = "<eof>";
-  size_t n;
-  const char *text = lua_tolstring (L, -1, &n);
-  return n >= sizeof mark - 1 &&
-         strcmp (text + n - (sizeof mark - 1), mark) == 0;
-}
-
-static int is_silenced (const char *text) {
-  size_t n = strlen (text);
-  while (n > 0 && strchr (" \t\n", text[n - 1])) n--;
-  return n > 0 && text[n - 1] == ';';
-}
-
-/* Run the function at the top of the stack and print its results; as
-** sl_session_call. */
-static int evaluate (sl_session *s, int silent) {
-  lua_State *L = s->L;
-  int base = lua_gettop (L) - 1;
-  int code = sl_session_call (s, 0, LUA_MULTRET);
-  if (code == LUA_OK && lua_gettop (L) > base) {
-    lua_pushcfunction (L, show);
-    lua_insert (L, base + 1);
-    lua_pushboolean (L, silent);
-    lua_insert (L, base + 2);
-    code = sl_session_call (s, lua_gettop (L) - base - 1, 0);
-  }
-  return code;
-}
-
 static void complain (lua_State *L) {
   fflush (stdout);
   fprintf (stderr, "sinklab: %s\n", lua_tostring (L, -1));
 }
 
+/* Run the function at the top of the stack and show its results. */
+static int evaluate (sl_session *s, int silent) {
+  lua_State *L = s->L;
+  int base = lua_gettop (L) - 1, code;
+  code = sl_session_call (s, 0, LUA_MULTRET);
+  if (code != LUA_OK) return code;
+  lua_pushboolean (L, silent);
+  lua_insert (L, base + 1);
+  return ask (s, "show", lua_gettop (L) - base, 0);
+}
+
+/* Completion. */
+
+/* A name in the columns of a list; its width in bytes is near enough. */
+static void show_names (lua_State *L, int list) {
+  enum { MOST = 120, GAP = 2 };
+  struct winsize size;
+  lua_Integer n = luaL_len (L, list), shown = n < MOST ? n : MOST;
+  size_t widest = 1, columns;
+  lua_Integer across, rows;
+  columns = ioctl (STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0
+                ? size.ws_col
+                : 80;
+  for (lua_Integer i = 1; i <= shown; i++) {
+    lua_rawgeti (L, list, i);
+    if (lua_rawlen (L, -1) > widest) widest = lua_rawlen (L, -1);
+    lua_pop (L, 1);
+  }
+  across = (lua_Integer)(columns / (widest + GAP));
+  if (across < 1) across = 1;
+  rows = (shown + across - 1) / across;
+  for (lua_Integer row = 1; row <= rows; row++) {
+    for (lua_Integer i = row; i <= shown; i += rows) {
+      lua_rawgeti (L, list, i);
+      printf ("%-*s", i + rows <= shown ? (int)(widest + GAP) : 0,
+              lua_tostring (L, -1));
+      lua_pop (L, 1);
+    }
+    putchar ('\n');
+  }
+  if (n > shown) printf ("... %lld more\n", (long long)(n - shown));
+}
+
+/* The Tab key. What is to be inserted is returned as if it were typed: its
+** first character in *key, the rest pushed; 0: nothing is. Of several names that
+** go on differently a list is shown. */
+static int complete (editor *ed, wchar_t *key) {
+  const LineInfo *line = el_line (ed->line);
+  lua_State *L = ed->s->L;
+  const int top = lua_gettop (L);
+  const char *insert;
+  int typed = 0;
+  lua_pushstring (L, ed->before);
+  lua_pushlstring (L, line->buffer, (size_t)(line->cursor - line->buffer));
+  lua_concat (L, 2);
+  if (ask (ed->s, "complete", 1, 2) == LUA_OK) {
+    insert = lua_tostring (L, -2);
+    if (insert && *insert) {
+      mbstate_t state;
+      size_t used;
+      memset (&state, 0, sizeof state);
+      used = mbrtowc (key, insert, strlen (insert), &state);
+      if (used <= strlen (insert)) {
+        el_push (ed->line, insert + used);
+        typed = 1;
+      }
+    } else if (luaL_len (L, -1) > 1) {
+      putchar ('\n');
+      show_names (L, lua_gettop (L));
+      fflush (stdout);
+      el_set (ed->line, EL_REFRESH);
+    } else
+      el_beep (ed->line);
+  }
+  lua_settop (L, top);
+  return typed;
+}
+
 /* One input from the terminal: as many lines as make a whole. 0 with a function
 ** on the stack and *silent set; 1: nothing to run; -1: the end. */
-static int read_input (sl_session *s, editor *ed, int *silent) {
+static int read_input (editor *ed, int *silent) {
+  sl_session *s = ed->s;
   lua_State *L = s->L;
+  const int base = lua_gettop (L) + 1; /* the text so far */
+  const char *what;
   lua_pushliteral (L, "");
   for (ed->more = 0;; ed->more = 1) {
     int n = 0;
     const char *line;
+    ed->before = lua_tostring (L, base);
     signal (SIGTERM, SIG_DFL); /* nothing runs: it may end us here */
     line = el_gets (ed->line, &n);
     sl_session_watch (s);
     if (line && n > 0 && line[0] == CTRL_C) {
-      lua_pop (L, 1);
+      lua_settop (L, base - 1);
       return 1;
     }
     if (!line || n <= 0) {
       fputs ("\n", stdout);
-      lua_pop (L, 1);
+      lua_settop (L, base - 1);
       return ed->more ? 1 : -1;
     }
     lua_pushstring (L, line);
     lua_concat (L, 2);
-    lua_pushvalue (L, -1);
-    if (compile (L) == LUA_OK || !is_incomplete (L)) break;
-    lua_pop (L, 1);
+    lua_pushvalue (L, base);
+    if (ask (s, "read", 1, 3) != LUA_OK) {
+      complain (L);
+      lua_settop (L, base - 1);
+      return 1;
+    }
+    what = lua_tostring (L, base + 1);
+    if (strcmp (what, "more") != 0) break;
+    lua_settop (L, base);
   }
-  remember (ed, lua_tostring (L, -2));
-  *silent = is_silenced (lua_tostring (L, -2));
-  lua_remove (L, -2);
-  if (lua_isfunction (L, -1)) return 0;
-  complain (L);
-  lua_pop (L, 1);
+  remember (ed, lua_tostring (L, base));
+  *silent = lua_toboolean (L, base + 3);
+  lua_settop (L, base + 2);
+  if (strcmp (what, "run") == 0) {
+    lua_replace (L, base);
+    lua_settop (L, base);
+    return 0;
+  }
+  if (strcmp (what, "error") == 0) complain (L);
+  lua_settop (L, base - 1);
   return 1;
 }
 
 static int converse (sl_session *s) {
+  enum { PATIENCE = 2 }; /* presses of Ctrl-C that an impatient person makes */
   editor ed;
   int code = LUA_OK, silent = 0, read, status;
-  if (editor_open (&ed) != 0) {
+  if (editor_open (&ed, s) != 0) {
     editor_close (&ed);
     lua_pushliteral (s->L, "lines cannot be edited on this terminal");
     return LUA_ERRRUN;
   }
-  printf ("sinklab %s  (Ctrl-D leaves; a line that ends in ; prints nothing)\n",
+  printf ("sinklab %s  (?NAME or %%help for help, Ctrl-D leaves)\n",
           SINKLAB_VERSION);
-  while ((read = read_input (s, &ed, &silent)) >= 0) {
+  while ((read = read_input (&ed, &silent)) >= 0) {
+    sl_session_patience (PATIENCE);
     code = read == 0 ? evaluate (s, silent) : LUA_OK;
+    sl_session_patience (0);
     sl_session_calm (s); /* an interrupt has been seen by now */
     if (code == LUA_OK) continue;
     if (sl_session_quits (s, -1, &status)) break;
@@ -249,8 +316,8 @@ static int converse (sl_session *s) {
   return code;
 }
 
-/* Lua: the whole of the standard input, compiled. */
-static int load_input (lua_State *L) {
+/* Lua: the whole of the standard input. */
+static int read_all (lua_State *L) {
   luaL_Buffer text;
   size_t n;
   luaL_buffinit (L, &text);
@@ -259,14 +326,14 @@ static int load_input (lua_State *L) {
     luaL_addsize (&text, n);
   } while (n > 0);
   luaL_pushresult (&text);
-  if (compile (L) != LUA_OK) return lua_error (L);
   return 1;
 }
 
 static int run_input (sl_session *s) {
   int code;
-  lua_pushcfunction (s->L, load_input);
+  lua_pushcfunction (s->L, read_all);
   code = sl_session_call (s, 0, 1);
+  if (code == LUA_OK) code = ask (s, "piped", 1, 1);
   return code == LUA_OK ? evaluate (s, 0) : code;
 }
 

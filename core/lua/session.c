@@ -214,6 +214,26 @@ static void blame_script (lua_State *L) {
   }
 }
 
+/* Lua: (message) -> the message with a suggestion for what is misspelt in it. */
+static int suggest (lua_State *L) {
+  lua_getglobal (L, "require");
+  lua_pushliteral (L, "sinklab.suggest");
+  lua_call (L, 1, 1);
+  lua_insert (L, 1);
+  lua_call (L, 1, 1);
+  return 1;
+}
+
+/* An error of the suggestion is no reason to lose the one it is about. */
+static void add_suggestion (lua_State *L) {
+  if (!strstr (lua_tostring (L, 1), "attempt to call a nil value (")) return;
+  lua_pushcfunction (L, suggest);
+  lua_pushvalue (L, 1);
+  if (lua_pcall (L, 1, 1, 0) == LUA_OK && lua_isstring (L, -1))
+    lua_replace (L, 1);
+  lua_settop (L, 1);
+}
+
 static int message (lua_State *L) {
   const sl_session *s = sl_lua_session (L);
   lua_settop (L, 1);
@@ -231,6 +251,7 @@ static int message (lua_State *L) {
   }
   blame_script (L);
   lua_settop (L, 1);
+  add_suggestion (L);
   if (s->traceback) luaL_traceback (L, L, lua_tostring (L, 1), 1);
   return 1;
 }

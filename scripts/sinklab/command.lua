@@ -214,7 +214,8 @@ function command.help(name, spec)
   if spec.more then spec.more() end
 end
 
-local function run(name, spec, arguments)
+--- Run the command `name` with these arguments of the command line.
+function command.run(name, spec, arguments)
   if spec.actions then
     local action, rest = nil, {}
     for _, argument in ipairs(arguments) do
@@ -227,7 +228,7 @@ local function run(name, spec, arguments)
     if action then
       for _, candidate in ipairs(spec.actions) do
         if candidate.name == action then
-          return run(name .. " " .. action, candidate, rest)
+          return command.run(name .. " " .. action, candidate, rest)
         end
       end
       local names = command.action_names(spec)
@@ -276,7 +277,8 @@ function command.main()
   end
   if not command.is_known(word) then unknown(word) end
   host.arguments = {}
-  return run(word, command.find(word), table.move(arguments, 2, #arguments, 1, {}))
+  local rest = table.move(arguments, 2, #arguments, 1, {})
+  return command.run(word, command.find(word), rest)
 end
 
 return command

@@ -226,13 +226,18 @@ function help.find(name, globals)
   end
 end
 
---- Entries whose name or summary has a word, by name.
+--- Entries that have a word in their name, summary, text, parameters or source.
 function help.search(word)
   local out = {}
   word = word:lower()
   for _, entry in ipairs(help.index()) do
-    if entry.name:lower():find(word, 1, true)
-        or (entry.summary or ""):lower():find(word, 1, true) then
+    local said = { entry.name, entry.summary or "", entry["return"] or "",
+      entry.source or "" }
+    for _, p in ipairs(entry.paragraphs or {}) do said[#said + 1] = p.text end
+    for _, p in ipairs(entry.params or {}) do
+      said[#said + 1] = p.names .. " " .. p.text
+    end
+    if table.concat(said, "\n"):lower():find(word, 1, true) then
       out[#out + 1] = entry
     end
   end

@@ -57,8 +57,8 @@ end
 -- @param batch      sequences a step, default 128
 -- @param steps      at most so many updates, default 10000
 -- @param stop       ends earlier: { linf = largest absolute error of the step's batch
---                   below this, loss = its loss below this, seconds =, plateau = no
---                   gain of plateau_delta (1e-3) in so many steps }
+--                   below this, loss = its loss below this, seconds =, plateau = so
+--                   many steps without a gain, plateau_delta = what a gain is (1e-3) }
 -- @param seed       of the data, default 0
 -- @param eval       fresh sequences for the final loss and error, default 1024, in whole
 --                   shards (the result says how many); 0: none
