@@ -43,16 +43,6 @@ static sl_view part (const sl_run *r, int k) {
   return out;
 }
 
-/* 'rows' runs of n elements, one behind the other, to places 'stride' apart. */
-static void put (ptrdiff_t rows, ptrdiff_t n, const real *from,
-                 real *restrict to, ptrdiff_t stride) {
-  if (n == 1)
-    for (ptrdiff_t i = 0; i < rows; i++) to[i * stride] = from[i];
-  else
-    for (ptrdiff_t i = 0; i < rows; i++)
-      for (ptrdiff_t j = 0; j < n; j++) to[i * stride + j] = from[i * n + j];
-}
-
 /* The result is, for each position before the axis, one run of every input.
 ** Short runs are read many at a time, long ones in pieces. */
 static void forward (const sl_run *r) {
@@ -72,8 +62,8 @@ static void forward (const sl_run *r) {
       rows = outer - o < most ? outer - o : most;
       for (ptrdiff_t i = 0, n; i < run; i += n) {
         n = run - i < SL_BLOCK ? run - i : SL_BLOCK;
-        put (rows, n, sl_cursor_read (&from, rows * n, buffer),
-             start + o * row + i, row);
+        sl_copy_rows (rows, n, sl_cursor_read (&from, rows * n, buffer), n, 1,
+                      start + o * row + i, row);
       }
     }
     start += run;

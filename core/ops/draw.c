@@ -16,6 +16,7 @@
 **   bernoulli   high word < p 2^32
 **   categorical 53 bits of both, times the sum of the probabilities */
 #include "ops/ops.h"
+#include "ops/philox.h"
 #include "ops/walk.h"
 #include <math.h>
 #include <sinklab/vmath.h>
@@ -27,63 +28,39 @@ SL_VMATH real from_word (uint32_t w) {
   return (real)(int32_t)(w ^ 0x80000000u) + (real)2147483648.0;
 }
 
-/* The upper half of a 32 x 32-bit product. For AVX2 gcc makes shuffles of the
-** 64-bit product that cost more than four products of halves (1.8 against 1.5
-** ns a word). */
-static inline uint32_t upper (uint32_t a, uint32_t m) {
-#if defined(__AVX2__) && !defined(__clang__)
-  const uint32_t a0 = a & 0xffff, a1 = a >> 16, m0 = m & 0xffff, m1 = m >> 16;
-  const uint32_t middle = a1 * m0 + (a0 * m0 >> 16);
-  return a1 * m1 + (middle >> 16) + ((a0 * m1 + (middle & 0xffff)) >> 16);
-#else
-  return (uint32_t)((uint64_t)m * a >> 32);
-#endif
-}
-
-/* Philox4x32-10 of counters { c0[i], c1[i], step, stream }: four words each,
-** one counter after the other. Salmon et al., SC 2011, as base/random.h. The
-** upper and the lower half of a product are two expressions: compilers
-** vectorise these better than one 64-bit product taken apart. */
-static void philox (const sl_draw *at, uint32_t stream, const uint32_t *c0,
-                    const uint32_t *c1, uint32_t *restrict words) {
-  const uint32_t m0 = 0xD2511F53, m1 = 0xCD9E8D57;
-  uint32_t k0 = (uint32_t)at->seed, k1 = (uint32_t)(at->seed >> 32);
-  uint32_t x0[COUNTERS], x1[COUNTERS], x2[COUNTERS], x3[COUNTERS];
-  for (int i = 0; i < COUNTERS; i++) {
-    x0[i] = c0[i];
-    x1[i] = c1[i];
-    x2[i] = at->step;
-    x3[i] = stream;
-  }
-  for (int round = 0; round < 10; round++) {
-    for (int i = 0; i < COUNTERS; i++) {
-      const uint32_t a = x0[i], b = x2[i];
-      x0[i] = upper (b, m1) ^ x1[i] ^ k0;
-      x2[i] = upper (a, m0) ^ x3[i] ^ k1;
-      x1[i] = m1 * b;
-      x3[i] = m0 * a;
-    }
-    k0 += 0x9E3779B9;
-    k1 += 0xBB67AE85;
-  }
-  for (int i = 0; i < COUNTERS; i++) {
-    words[4 * i] = x0[i];
-    words[4 * i + 1] = x1[i];
-    words[4 * i + 2] = x2[i];
-    words[4 * i + 3] = x3[i];
-  }
-}
-
-/* A distribution: SL_BLOCK values from as many high (and low) words. 'table' is
-** what the op prepared: cumulative probabilities. */
+/* A distribution: n values (a multiple of 64, at most SL_BLOCK) from as many high
+** (and low) words. 'table' is what the op prepared: cumulative probabilities. */
 typedef struct source {
-  void (*fill) (const struct source *s, const uint32_t *hi, const uint32_t *lo,
-                real *restrict v);
+  void (*fill) (const struct source *s, int n, const uint32_t *hi,
+                const uint32_t *lo, real *restrict v);
   int low_words;
   double a, b;
+  double most; /* uniform: the largest value below b */
   const double *table;
   ptrdiff_t n;
 } source;
+
+/* Where the counters of a tensor stand: 'groups' of them a sample. */
+typedef struct place {
+  uint32_t group, groups, sample;
+} place;
+
+/* The next n counters, and after them the last one again up to a whole lot;
+** returns how many there are then. */
+static int next_counters (place *p, int n, uint32_t *c0, uint32_t *c1) {
+  int i = 0;
+  while (i < n) {
+    const uint32_t left = p->groups - p->group;
+    const int run = left < (uint32_t)(n - i) ? (int)left : n - i;
+    for (int k = 0; k < run; k++) c0[i + k] = p->group + (uint32_t)k;
+    for (int k = 0; k < run; k++) c1[i + k] = p->sample;
+    i += run;
+    p->group += (uint32_t)run;
+    if (p->group == p->groups) p->group = 0, p->sample++;
+  }
+  for (; i % SL_PHILOX_LOT != 0; i++) c0[i] = c0[n - 1], c1[i] = c1[n - 1];
+  return i;
+}
 
 /* All of the output, a block of counters at a time. */
 static void draw (const sl_run *r, const source *s) {
@@ -94,27 +71,23 @@ static void draw (const sl_run *r, const source *s) {
   real values[SL_BLOCK], *y = r->out[0].data;
   if (total == 0) return;
   const ptrdiff_t each = total / samples, groups = (each + 3) / 4;
-  ptrdiff_t g = 0, sample = 0;
+  place p = { 0, (uint32_t)groups, r->draw->first_sample };
   for (ptrdiff_t left = groups * samples; left > 0; left -= COUNTERS) {
     const int n = left < COUNTERS ? (int)left : COUNTERS;
-    const ptrdiff_t first = g;
-    for (int i = 0; i < COUNTERS; i++) { /* past n: unused, but defined */
-      c0[i] = (uint32_t)g;
-      c1[i] = r->draw->first_sample + (uint32_t)sample;
-      if (++g == groups) g = 0, sample++;
-    }
-    philox (r->draw, attr->stream, c0, c1, hi);
+    ptrdiff_t at = p.group;
+    const int all = next_counters (&p, n, c0, c1);
+    sl_philox_lots (r->draw, attr->stream, all, c0, c1, hi);
     if (s->low_words) {
-      for (int i = 0; i < COUNTERS; i++) c0[i] |= 0x80000000u;
-      philox (r->draw, attr->stream, c0, c1, lo);
+      for (int i = 0; i < all; i++) c0[i] |= 0x80000000u;
+      sl_philox_lots (r->draw, attr->stream, all, c0, c1, lo);
     }
-    if (each % 4 == 0 && n == COUNTERS) {
-      s->fill (s, hi, s->low_words ? lo : hi, y);
-      y += SL_BLOCK;
+    if (each % 4 == 0 && n == all) {
+      s->fill (s, 4 * n, hi, s->low_words ? lo : hi, y);
+      y += 4 * n;
       continue;
     }
-    s->fill (s, hi, s->low_words ? lo : hi, values);
-    for (ptrdiff_t i = 0, at = first; i < n; i++) {
+    s->fill (s, 4 * all, hi, s->low_words ? lo : hi, values);
+    for (ptrdiff_t i = 0; i < n; i++) {
       const ptrdiff_t here = each - 4 * at < 4 ? each - 4 * at : 4;
       for (ptrdiff_t k = 0; k < here; k++) *y++ = values[4 * i + k];
       if (++at == groups) at = 0;
@@ -139,13 +112,18 @@ static int infer (sl_infer *q, sl_error *e) {
   return 0;
 }
 
+/* The real next to b on the way to a. */
+static double below (double b, double a) {
+  return sizeof (real) == 4 ? (double)nextafterf ((float)b, (float)a)
+                            : nextafter (b, a);
+}
+
 /* a <= v < b, also where the rounding of a sum would reach b. */
-static void fill_uniform (const source *s, const uint32_t *hi,
+static void fill_uniform (const source *s, int n, const uint32_t *hi,
                           const uint32_t *lo, real *restrict v) {
   const real a = (real)s->a, width = (real)(s->b - s->a), b = (real)s->b;
-  const real most = sizeof a == 4 ? (real)nextafterf ((float)b, (float)a)
-                                  : (real)nextafter ((double)b, (double)a);
-  for (int i = 0; i < SL_BLOCK; i++) {
+  const real most = (real)s->most;
+  for (int i = 0; i < n; i++) {
 #ifdef SL_SINGLE
     const real u = (real)(int32_t)(hi[i] >> 8) * 0x1p-24f;
     (void)lo;
@@ -263,10 +241,10 @@ SL_VMATH void cos_sin (uint32_t hi, uint32_t lo, real *cosine, real *sine) {
 }
 
 /* Box and Muller (1958): r = sqrt (-2 log u), (r cos, r sin) of the angle. */
-static void fill_normal (const source *s, const uint32_t *hi,
+static void fill_normal (const source *s, int n, const uint32_t *hi,
                          const uint32_t *lo, real *restrict v) {
   const real mean = (real)s->a, deviation = (real)s->b;
-  for (int i = 0; i < SL_BLOCK; i += 2) {
+  for (int i = 0; i < n; i += 2) {
     const real square = 2 * minus_log (hi[i], lo[i]);
     const real radius =
         deviation * (sizeof (real) == 4 ? (real)sqrtf ((float)square)
@@ -297,18 +275,18 @@ static uint64_t high_product (uint64_t x, uint64_t n) {
   return xh * nh + (middle >> 32) + (carry >> 32);
 }
 
-static void fill_randint (const source *s, const uint32_t *hi,
+static void fill_randint (const source *s, int n, const uint32_t *hi,
                           const uint32_t *lo, real *restrict v) {
   const real a = (real)s->a;
   if (!s->low_words) {
-    const uint32_t n = (uint32_t)(s->b - s->a) + 1;
-    for (int i = 0; i < SL_BLOCK; i++)
-      v[i] = a + (real)(int32_t)(uint32_t)(((uint64_t)hi[i] * n) >> 32);
+    const uint32_t many = (uint32_t)(s->b - s->a) + 1;
+    for (int i = 0; i < n; i++)
+      v[i] = a + (real)(int32_t)(uint32_t)(((uint64_t)hi[i] * many) >> 32);
     return;
   }
-  const uint64_t n = (uint64_t)(s->b - s->a) + 1;
-  for (int i = 0; i < SL_BLOCK; i++) {
-    const uint64_t k = high_product ((uint64_t)hi[i] << 32 | lo[i], n);
+  const uint64_t many = (uint64_t)(s->b - s->a) + 1;
+  for (int i = 0; i < n; i++) {
+    const uint64_t k = high_product ((uint64_t)hi[i] << 32 | lo[i], many);
     v[i] = (real)((int64_t)s->a + (int64_t)k);
   }
 }
@@ -327,13 +305,13 @@ static int infer_randint (sl_infer *q, sl_error *e) {
   return infer (q, e);
 }
 
-static void fill_bernoulli (const source *s, const uint32_t *hi,
+static void fill_bernoulli (const source *s, int n, const uint32_t *hi,
                             const uint32_t *lo, real *restrict v) {
   const uint64_t bound = (uint64_t)ceil (s->a * 0x1p32);
   const uint32_t last = (uint32_t)(bound - 1);
   const real one = bound > 0;
   (void)lo;
-  for (int i = 0; i < SL_BLOCK; i++) v[i] = hi[i] <= last ? one : 0;
+  for (int i = 0; i < n; i++) v[i] = hi[i] <= last ? one : 0;
 }
 
 static int infer_bernoulli (sl_infer *q, sl_error *e) {
@@ -345,9 +323,9 @@ static int infer_bernoulli (sl_infer *q, sl_error *e) {
 
 /* The number of table entries <= u * sum: the first category that u does not
 ** pass. s->n counts up to the last category of probability > 0. */
-static void fill_categorical (const source *s, const uint32_t *hi,
+static void fill_categorical (const source *s, int n, const uint32_t *hi,
                               const uint32_t *lo, real *restrict v) {
-  for (int i = 0; i < SL_BLOCK; i++) {
+  for (int i = 0; i < n; i++) {
     const double u = (double)(((uint64_t)hi[i] << 32 | lo[i]) >> 11) * 0x1p-53;
     const double x = u * s->table[s->n - 1];
     ptrdiff_t low = 0, high = s->n - 1;
@@ -378,7 +356,7 @@ static int infer_categorical (sl_infer *q, sl_error *e) {
 static void categorical_forward (const sl_run *r) {
   const sl_view *p = &r->in[0];
   double *table = r->scratch, sum = 0;
-  source s = { fill_categorical, 1, 0, 0, table, 0 };
+  source s = { .fill = fill_categorical, .low_words = 1, .table = table };
   int good = 1;
   for (ptrdiff_t k = 0; k < p->dim[0]; k++) {
     const double x = (double)((const real *)p->data)[k * p->stride[0]];
@@ -394,11 +372,15 @@ static void categorical_forward (const sl_run *r) {
     ((real *)r->out[0].data)[i] = (real)NAN;
 }
 
-#define FORWARD(name, low)                                            \
-  static void name##_forward (const sl_run *r) {                      \
-    const sl_random_attr *attr = r->attr;                             \
-    const source s = { fill_##name, low, attr->a, attr->b, NULL, 0 }; \
-    draw (r, &s);                                                     \
+#define FORWARD(name, low)                                 \
+  static void name##_forward (const sl_run *r) {           \
+    const sl_random_attr *attr = r->attr;                  \
+    const source s = { .fill = fill_##name,                \
+                       .low_words = low,                   \
+                       .a = attr->a,                       \
+                       .b = attr->b,                       \
+                       .most = below (attr->b, attr->a) }; \
+    draw (r, &s);                                          \
   }
 FORWARD (uniform, sizeof (real) == 8)
 FORWARD (normal, sizeof (real) == 8)

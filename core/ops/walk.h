@@ -141,21 +141,47 @@ static inline void sl_cursor_advance (sl_cursor *c, ptrdiff_t run) {
   }
 }
 
-/* 'rows' runs of n elements, 'stride' apart, their elements 'step' apart, one
-** behind the other. */
+/* Short runs are copied as two pieces of a constant size that may overlap. */
+typedef real sl_eight __attribute__ ((vector_size (8 * sizeof (real)),
+                                      aligned (sizeof (real)), may_alias));
+typedef real sl_four __attribute__ ((vector_size (4 * sizeof (real)),
+                                     aligned (sizeof (real)), may_alias));
+
+/* 'rows' runs of n elements: from places 'stride' apart, their elements 'step'
+** apart, to places 'to_stride' apart. */
 static inline void sl_copy_rows (ptrdiff_t rows, ptrdiff_t n, const real *from,
                                  ptrdiff_t stride, ptrdiff_t step,
-                                 real *restrict to) {
-  if (step == 0) {
-    for (ptrdiff_t r = 0; r < rows; r++, to += n)
-      for (ptrdiff_t i = 0; i < n; i++) to[i] = from[r * stride];
+                                 real *restrict to, ptrdiff_t to_stride) {
+#define SL_ROWS(statement)                                              \
+  for (ptrdiff_t r = 0; r < rows; r++, from += stride, to += to_stride) \
+  statement
+#define SL_PIECES(type, size)                                          \
+  if (step == 0)                                                       \
+    SL_ROWS ({                                                         \
+      const type x = *from - (type){ 0 };                              \
+      *(type *)to = *(type *)(to + n - (size)) = x;                    \
+    })                                                                 \
+  else                                                                 \
+    SL_ROWS ({                                                         \
+      const type x = *(const type *)from;                              \
+      *(type *)(to + n - (size)) = *(const type *)(from + n - (size)); \
+      *(type *)to = x;                                                 \
+    })
+  if (n == 1) {
+    SL_ROWS (*to = *from;)
+  } else if (n >= 4 && n <= 8 && step <= 1 && step >= 0) {
+    SL_PIECES (sl_four, 4)
+  } else if (n > 8 && n <= 16 && step <= 1 && step >= 0) {
+    SL_PIECES (sl_eight, 8)
+  } else if (step == 0) {
+    SL_ROWS (for (ptrdiff_t i = 0; i < n; i++) to[i] = *from;)
   } else if (step == 1) {
-    for (ptrdiff_t r = 0; r < rows; r++, to += n)
-      for (ptrdiff_t i = 0; i < n; i++) to[i] = from[r * stride + i];
+    SL_ROWS (memcpy (to, from, (size_t)n * sizeof *to);)
   } else {
-    for (ptrdiff_t r = 0; r < rows; r++, to += n)
-      for (ptrdiff_t i = 0; i < n; i++) to[i] = from[r * stride + i * step];
+    SL_ROWS (for (ptrdiff_t i = 0; i < n; i++) to[i] = from[i * step];)
   }
+#undef SL_PIECES
+#undef SL_ROWS
 }
 
 /* The next n elements: where they lie, or copied into 'buffer' (SL_BLOCK reals
@@ -181,7 +207,7 @@ static inline const real *sl_cursor_read (sl_cursor *c, ptrdiff_t n,
       const ptrdiff_t rows =
           more < (n - done) / left ? more : (n - done) / left;
       sl_copy_rows (rows, left, c->at, c->stride[0][last - 1], step,
-                    buffer + done);
+                    buffer + done, left);
       done += rows * left;
       c->at += (rows - 1) * c->stride[0][last - 1];
       c->index[last - 1] += rows - 1;
@@ -189,7 +215,7 @@ static inline const real *sl_cursor_read (sl_cursor *c, ptrdiff_t n,
       continue;
     }
     const ptrdiff_t run = left < n - done ? left : n - done;
-    sl_copy_rows (1, run, c->at, 0, step, buffer + done);
+    sl_copy_rows (1, run, c->at, 0, step, buffer + done, 0);
     done += run;
     sl_cursor_advance (c, run);
   }

@@ -1,0 +1,142 @@
+/* philox.h - Philox4x32-10 of many counters at once, for random ops.
+** Numeric code: include it from files that are compiled per instruction set.
+**
+** Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", SC
+** 2011; the same bits as sl_philox of base/random.h. */
+#ifndef SL_PHILOX_H
+#define SL_PHILOX_H
+#include "base/random.h"
+#include <string.h>
+
+/* Counters come in lots of this many. */
+enum { SL_PHILOX_LOT = 16 };
+
+#define SL_PHILOX_M0 0xD2511F53u
+#define SL_PHILOX_M1 0xCD9E8D57u
+#define SL_PHILOX_W0 0x9E3779B9u
+#define SL_PHILOX_W1 0xBB67AE85u
+
+#if defined(__SSE2__)
+#if defined(__AVX512F__)
+#define SL_WIDE_BYTES 64
+#elif defined(__AVX2__)
+#define SL_WIDE_BYTES 32
+#else
+#define SL_WIDE_BYTES 16
+#endif
+/* A word in the low half of each lane; what is in the high half is ignored. */
+typedef uint64_t sl_wide __attribute__ ((vector_size (SL_WIDE_BYTES)));
+enum { SL_WIDE = SL_WIDE_BYTES / 8 };
+
+/* The products of the words. The instruction ignores the high halves, which
+** compilers do not see in (a & 0xffffffff) * m: gcc 12 makes three
+** multiplications of it. */
+static inline sl_wide sl_wide_product (sl_wide a, sl_wide m) {
+#if defined(__AVX2__)
+  sl_wide p;
+  __asm__("vpmuludq %2, %1, %0" : "=v"(p) : "v"(a), "v"(m));
+  return p;
+#else
+  __asm__("pmuludq %1, %0" : "+x"(a) : "x"(m));
+  return a;
+#endif
+}
+
+static inline sl_wide sl_wide_load (const uint32_t *from) {
+  uint64_t wide[SL_WIDE];
+  sl_wide x;
+  for (int i = 0; i < SL_WIDE; i++) wide[i] = from[i];
+  memcpy (&x, wide, sizeof x);
+  return x;
+}
+
+/* One round of a few vectors of counters side by side, so that one multiplies
+** while the others wait. x[i]: word i of the counters. */
+static inline void sl_philox_round (sl_wide k0, sl_wide k1, int n,
+                                    sl_wide (*x)[4]) {
+  const sl_wide m0 = (sl_wide){ 0 } + SL_PHILOX_M0;
+  const sl_wide m1 = (sl_wide){ 0 } + SL_PHILOX_M1;
+  for (int v = 0; v < n; v++) {
+    const sl_wide p0 = sl_wide_product (x[v][0], m0);
+    const sl_wide p1 = sl_wide_product (x[v][2], m1);
+    x[v][0] = (p1 >> 32) ^ x[v][1] ^ k0;
+    x[v][2] = (p0 >> 32) ^ x[v][3] ^ k1;
+    x[v][1] = p1;
+    x[v][3] = p0;
+  }
+}
+
+/* The four words of each counter, one counter behind the other. */
+static inline void sl_philox_store (const sl_wide x[4], uint32_t *words) {
+  const sl_wide low = (sl_wide){ 0 } + 0xffffffffu;
+  const sl_wide a = (x[0] & low) | x[1] << 32, b = (x[2] & low) | x[3] << 32;
+  uint64_t pair[2 * SL_WIDE];
+  for (int i = 0; i < SL_WIDE; i++) {
+    pair[2 * i] = a[i];
+    pair[2 * i + 1] = b[i];
+  }
+  memcpy (words, pair, sizeof pair);
+}
+
+static inline void sl_philox_lot (const sl_draw *at, uint32_t stream,
+                                  const uint32_t *c0, const uint32_t *c1,
+                                  uint32_t *words) {
+  enum { AT_ONCE = SL_WIDE_BYTES > 16 ? 2 : 1 }; /* more do not fit */
+  for (int i = 0; i < SL_PHILOX_LOT; i += AT_ONCE * SL_WIDE) {
+    sl_wide k0 = (sl_wide){ 0 } + (uint32_t)at->seed;
+    sl_wide k1 = (sl_wide){ 0 } + (at->seed >> 32);
+    sl_wide x[AT_ONCE][4];
+    for (int v = 0; v < AT_ONCE; v++) {
+      x[v][0] = sl_wide_load (c0 + i + v * SL_WIDE);
+      x[v][1] = sl_wide_load (c1 + i + v * SL_WIDE);
+      x[v][2] = (sl_wide){ 0 } + at->step;
+      x[v][3] = (sl_wide){ 0 } + stream;
+    }
+    for (int round = 0; round < 10; round++) {
+      sl_philox_round (k0, k1, AT_ONCE, x);
+      k0 += SL_PHILOX_W0;
+      k1 += SL_PHILOX_W1;
+    }
+    for (int v = 0; v < AT_ONCE; v++)
+      sl_philox_store (x[v], words + 4 * (i + v * SL_WIDE));
+  }
+}
+#else
+/* The upper and the lower half of a product are two expressions: compilers
+** vectorise these better than one 64-bit product taken apart. */
+static inline void sl_philox_lot (const sl_draw *at, uint32_t stream,
+                                  const uint32_t *c0, const uint32_t *c1,
+                                  uint32_t *restrict words) {
+  uint32_t k0 = (uint32_t)at->seed, k1 = (uint32_t)(at->seed >> 32);
+  uint32_t x[4][SL_PHILOX_LOT];
+  for (int i = 0; i < SL_PHILOX_LOT; i++) {
+    x[0][i] = c0[i];
+    x[1][i] = c1[i];
+    x[2][i] = at->step;
+    x[3][i] = stream;
+  }
+  for (int round = 0; round < 10; round++) {
+    for (int i = 0; i < SL_PHILOX_LOT; i++) {
+      const uint32_t a = x[0][i], b = x[2][i];
+      x[0][i] = (uint32_t)((uint64_t)SL_PHILOX_M1 * b >> 32) ^ x[1][i] ^ k0;
+      x[2][i] = (uint32_t)((uint64_t)SL_PHILOX_M0 * a >> 32) ^ x[3][i] ^ k1;
+      x[1][i] = SL_PHILOX_M1 * b;
+      x[3][i] = SL_PHILOX_M0 * a;
+    }
+    k0 += SL_PHILOX_W0;
+    k1 += SL_PHILOX_W1;
+  }
+  for (int i = 0; i < SL_PHILOX_LOT; i++)
+    for (int k = 0; k < 4; k++) words[4 * i + k] = x[k][i];
+}
+#endif
+
+/* Four words for each of n counters { c0[i], c1[i], step, stream } under the key
+** 'seed'; n is a multiple of SL_PHILOX_LOT. */
+static inline void sl_philox_lots (const sl_draw *at, uint32_t stream, int n,
+                                   const uint32_t *c0, const uint32_t *c1,
+                                   uint32_t *words) {
+  for (int i = 0; i < n; i += SL_PHILOX_LOT)
+    sl_philox_lot (at, stream, c0 + i, c1 + i, words + 4 * i);
+}
+#endif
