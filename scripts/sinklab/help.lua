@@ -125,13 +125,17 @@ end
 
 --- The classes of the Lua half: a file that has methods and __name = "sinklab.CLASS".
 local function lua_classes()
-  local found = {}
-  local names = core.folder(core.scripts .. "/sinklab")
+  local found, names = {}, {}
+  for _, folder in ipairs { "", "lm/" } do
+    for _, name in ipairs(core.folder(core.scripts .. "/sinklab/" .. folder)) do
+      names[#names + 1] = name:match "%.lua$" and folder .. name:match "^(.*)%.lua$"
+    end
+  end
   table.sort(names)
   for _, name in ipairs(names) do
-    local f = name:match "%.lua$" and file(name:match "^(.*)%.lua$")
+    local f = file(name)
     for _, line in ipairs(f and f.lines or {}) do
-      local class = line:match '__name = "sinklab%.([%w_]+)"'
+      local class = line:match '__name = "sinklab%.([%w_.]+)"'
       if class and not internal[class] then
         found[#found + 1] = { class, lua_methods(f) }
       end
@@ -165,15 +169,47 @@ function help.index()
   return index
 end
 
+--- The options that a text names in braces, "{ linf = ..., loss = ..., quiet }", and
+-- behind them those "of lab.sinks: maps, keep".
+-- @return list of { name, what it means }
+function help.in_braces(said)
+  local out, depth, from = {}, 0, 2
+  local body = said:match "%b{}" or ""
+  for i = 2, #body do
+    local c = body:sub(i, i)
+    if c == "{" or c == "(" then depth = depth + 1 end
+    if depth == 0 and (c == "," or c == "}") then
+      local item = body:sub(from, i - 1)
+      local name, more = item:match "^%s*([%a_][%w_]*)%s*[=:]%s*(.*)$"
+      name = name or item:match "^%s*([%a_][%w_]*)%s*$"
+      if name then out[#out + 1] = { name, more or "" } end
+      from = i + 1
+    end
+    if c == ")" or c == "}" then depth = depth - 1 end
+  end
+  local other, names = said:match "of (lab%.[%w_.]*%w): ([%w_, \n]+)"
+  for name in (names or ""):gmatch "[%a_][%w_]*" do
+    local text = ""
+    for _, o in ipairs(help.options(help.index()[other] or {})) do
+      if o[1] == name then text = o[2] end
+    end
+    out[#out + 1] = { name, text }
+  end
+  return out
+end
+
 --- The options of an entry: its parameters that are not among the function's own
 -- arguments, in their order, and those of the function that "given" or "..." is
--- documented by: "@param given  as lab.task.trigger_mean".
+-- documented by: "@param given  as lab.task.trigger_mean", or what their text names in
+-- braces: "@param given  { layers = 2, seed = 0 }".
 -- @return list of { name, what it means }
 function help.options(entry)
   local own, out = {}, {}
   for name in (entry.arguments or ""):gmatch "[%w_]+" do own[name] = true end
   for _, p in ipairs(entry.params or {}) do
-    local other = (p.names == "given" or p.names == "...")
+    local whole = p.names == "given" or p.names == "options"
+    if whole then table.move(help.in_braces(p.text), 1, 100, #out + 1, out) end
+    local other = (whole or p.names == "...")
         and p.text:gsub("^as for ", "as "):match "^as (lab%.[%w_.]*%w)"
     if other and help.index()[other] and other ~= entry.name then
       table.move(help.options(help.index()[other]), 1, 100, #out + 1, out)
@@ -202,7 +238,7 @@ end
 function help.class_of(value)
   local meta = debug.getmetatable(value)
   local name = type(meta) == "table" and type(value) ~= "string" and meta.__name
-  return type(name) == "string" and name:match "^sinklab%.([%w_]+)$" or nil
+  return type(name) == "string" and name:match "^sinklab%.([%w_.]+)$" or nil
 end
 
 --- The entry of a name as a person types it: lab.train, train, tensor:sum, x:sum where
@@ -212,7 +248,7 @@ function help.find(name, globals)
   local list = help.index()
   if list[name] then return list[name] end
   if list["lab." .. name] then return list["lab." .. name] end
-  local object, method = name:match "^([%w_]+)[:.]([%w_]+)$"
+  local object, method = name:match "^([%w_.]+)[:.]([%w_]+)$"
   if object then
     local value = globals and rawget(globals, object)
     local class = value ~= nil and help.class_of(value) or object

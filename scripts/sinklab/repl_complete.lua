@@ -46,8 +46,8 @@ local function members(value, methods_only)
   local set = {}
   local class = help.class_of(value)
   for _, entry in ipairs(class and help.index() or {}) do
-    local name = entry.name:match("^" .. class .. ":([%w_]+)$")
-    if name then add(set, name, "function") end
+    local of, name = entry.name:match "^([%w_.]+):([%w_]+)$"
+    if of == class then add(set, name, "function") end
   end
   local meta = debug.getmetatable(value)
   if meta and type(meta.methods) == "table" then -- tensors
@@ -132,12 +132,7 @@ local function options_at(entry, path)
   for _, key in ipairs(path) do
     local said
     for _, o in ipairs(options) do if o[1] == key then said = o[2] end end
-    options = {}
-    for body in (said or ""):gmatch "%b{}" do
-      for name in body:sub(2):gmatch "([%a_][%w_]*)%s*=" do
-        options[#options + 1] = { name, "" }
-      end
-    end
+    options = help.in_braces(said or "")
   end
   return options
 end

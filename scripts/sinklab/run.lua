@@ -367,6 +367,8 @@ local held = true -- every claim of the runs that are closed
 -- a script; a script that is run by a stock Lua calls it, or its record says that the
 -- program ended without.
 -- @return whether every claim holds
+-- @example
+--   print(lab.run():finish())
 function methods:finish()
   if open ~= self then fail "run:finish: the run is closed already" end
   return finish "complete"

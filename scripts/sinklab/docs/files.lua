@@ -36,6 +36,22 @@ function lab.load_safetensors(path) end
 --   assert(lab.save_safetensors("x.safetensors", { x = lab.arange(3) }, { by = "me" }))
 function lab.save_safetensors(path, tensors, metadata) end
 
+--- Read a .npz file of NumPy, compressed or not.
+-- @param path  of the file
+-- @return { name = tensor }, or nil and a message
+-- @example
+--   assert(lab.save_npz("x.npz", { x = lab.arange(3) }))
+--   print(lab.load_npz("x.npz").x)
+function lab.load_npz(path) end
+
+--- Write tensors as a .npz file of NumPy, not compressed.
+-- @param path     of the file
+-- @param tensors  { name = tensor }
+-- @return true, or nil and a message
+-- @example
+--   assert(lab.save_npz("x.npz", { x = lab.arange(3), y = lab.ones({ 2, 2 }) }))
+function lab.save_npz(path, tensors) end
+
 --- The SHA-256 of a file.
 -- @param path  of the file
 -- @return 64 hexadecimal digits, or nil and a message

@@ -167,11 +167,13 @@ end
 -- The first model stays as it is. Layers, heads and positions count from 1. Changes of
 -- weights and values (onto, off, remove, mask, value) are those of lab.intervene and are
 -- computed densely, (B, H, T, T): for short texts.
--- @param given  { one of: mechanism = a plugin's name or { NAME, OPTION = VALUE } in place
---               of softmax (with layers = those that get it, default all), zero = true,
---               mask = position or list, onto, off, remove = position, value = { position =,
---               to = }; with all but the first heads = "all" (default) or a list of {
---               layer, head } }
+-- @param mechanism  a plugin's name or { NAME, OPTION = VALUE } in place of softmax; or
+-- @param zero       true: heads give nothing; or
+-- @param mask       position or list of positions that nobody sees; or
+-- @param onto, off, remove  a position; or
+-- @param value      { position =, to = }
+-- @param layers     of a mechanism: those that get it, default all
+-- @param heads      of the other changes: "all" (default) or a list of { layer, head }
 -- @return the other model
 -- @error a plugin that needs what a trained model does not have; no such head or layer
 -- @example
