@@ -1,0 +1,121 @@
+--- Which tasks need a sink, under which mechanism: an empirical map.
+--
+-- Every mechanism on every task, several seeds: solved or not, and, of the head that puts
+-- most weight on position 1, that weight and what it contributes. Weight without
+-- contribution is parking; weight that is free because BOS's value is zero looks the same
+-- where a mechanism's weights need not sum to 1, so the two stand side by side. The tasks
+-- are in scripts/sinklab/trial.lua; all but mean, unigram and backcopy are our own
+-- extensions. Results are kept in trials.json one by one: an atlas that was interrupted
+-- goes on where it stopped when it is given the same --out=DIR, and so does one with more
+-- seeds, tasks or mechanisms.
+local lab = require "sinklab"
+local trial = require "sinklab.trial"
+
+local names = trial.names()
+
+local opt = lab.options {
+  tasks = { names, "tasks", choices = names },
+  attention = { { "softmax", "softmax1", "softmax+sigmoid_gate", "sparsemax", "softpick",
+    "sigmoid", "relu", "linear" }, "mechanisms, or a map and a gate: softmax+sigmoid_gate" },
+  max_steps = { 2500, "at most so many steps", min = 0 },
+  batch_size = { 64, "sequences a step", min = 1 },
+  lr = { 2e-3, "learning rate" },
+  stop_linf = { 5e-3, "stop when a batch's largest error is below this" },
+  solved = { 0.1, "a task is solved if the largest error of fresh sequences (of token ids: the mean loss above the least) is at most this", above = 0 },
+  sink_at = { 0.3, "a model sinks if a head's mean weight on position 1 is at least this" },
+  seed = { 0, "of the first run", min = 0 },
+  seeds = { 3, "runs of each, with seeds from --seed on", min = 1 },
+  quick = { false, "two tasks, two mechanisms, one seed" },
+}
+local tasks = opt.quick and { "mean", "idle" } or opt.tasks
+local mechanisms = opt.quick and { "softmax", "relu" } or opt.attention
+local seeds = opt.quick and 1 or opt.seeds
+
+for _, name in ipairs(mechanisms) do
+  for part in name:gmatch "[^+]+" do lab.mechanism(part) end
+end
+local run = lab.run()
+
+local store, message = trial.store(run.folder .. "/trials.json")
+if not store then error(message, 0) end
+local points = {}
+for _, task in ipairs(tasks) do
+  for _, mechanism in ipairs(mechanisms) do
+    for i = 1, seeds do
+      points[#points + 1] = { task = task, map = mechanism, seed = opt.seed + i - 1,
+        steps = opt.max_steps, batch = opt.batch_size, lr = opt.lr, stop = opt.stop_linf }
+    end
+  end
+end
+local results, failures = trial.all(points, store, "atlas")
+if not results then
+  print(("interrupted; continue with --out=%s"):format(run.folder))
+  return
+end
+for _, failure in ipairs(failures) do print("failed: " .. failure) end
+
+--- Mean of a number over the seeds of a cell, NaN without any.
+local function mean(cell, number)
+  local sum, n = 0, 0
+  for _, r in ipairs(cell) do
+    local value = number(r)
+    if value and value == value then sum, n = sum + value, n + 1 end
+  end
+  return n > 0 and sum / n or 0 / 0
+end
+
+local function is_solved(r) return r.error <= opt.solved and 1 or 0 end
+
+local solved, first, contribution, rows = {}, {}, {}, {}
+local at, cells = 0, {}
+for t, task in ipairs(tasks) do
+  solved[t], first[t], contribution[t], rows[t], cells[task] = {}, {}, {}, { task }, {}
+  for m, mechanism in ipairs(mechanisms) do
+    local cell = {}
+    for _ = 1, seeds do
+      at = at + 1
+      if results[at] then cell[#cell + 1] = results[at] end
+    end
+    local sinking = { n = 0 }
+    for _, r in ipairs(cell) do
+      if r.first and r.first >= opt.sink_at then sinking.n = sinking.n + 1 end
+    end
+    solved[t][m] = mean(cell, is_solved)
+    first[t][m] = mean(cell, function(r) return r.first end)
+    contribution[t][m] = mean(cell, function(r) return r.contribution end)
+    cells[task][mechanism] = { solved = solved[t][m] * #cell, sinks = sinking.n, runs = #cell,
+      error = mean(cell, function(r) return r.error end), first = first[t][m],
+      contribution = contribution[t][m], proxy = mean(cell, function(r) return r.proxy end),
+      row_mass = mean(cell, function(r) return r.row_mass end),
+      steps = mean(cell, function(r) return r.steps end) }
+    rows[t][m + 1] = #cell == 0 and "-" or ("%d/%d %.2f (%.2f)"):format(
+      cells[task][mechanism].solved // 1, #cell, first[t][m], contribution[t][m])
+  end
+end
+run:add("atlas", { cells = cells })
+print(("\nsolved of %d, weight on position 1 (its contribution)"):format(seeds))
+run:table({ "task", table.unpack(mechanisms) }, rows)
+
+local function panel(title, data, quantity, vmax)
+  return { data = lab.tensor(data), title = title, quantity = quantity, vmin = 0,
+    vmax = vmax, keys = mechanisms, queries = tasks, xlabel = "", ylabel = "" }
+end
+run:figure("atlas", lab.plot.panels({
+  panel("solved", solved, "share of seeds", 1),
+  panel("weight on position 1", first, "mean over plain rows", 1),
+  panel("its contribution", contribution, "norm of its part of the output", "data"),
+}, { columns = 3, title = "Which tasks need a sink, under which mechanism",
+  caption = ("mean over %d seed%s; the head with most weight on position 1"):format(seeds,
+    seeds == 1 and "" or "s") }))
+
+-- What theory and the literature say of the paper's task and of idling.
+local function cell(task, mechanism) return cells[task] and cells[task][mechanism] end
+local softmax, relu = cell("mean", "softmax"), cell("mean", "relu")
+if softmax then
+  run:claim("mean, softmax: solved", softmax.solved, "==", softmax.runs)
+  run:claim("mean, softmax: weight on position 1", softmax.first, ">=", 0.9)
+end
+if relu then
+  run:claim("mean, relu: solved", relu.solved, "==", relu.runs)
+  run:claim("mean, relu: weight on position 1", relu.first, "<=", 0.1)
+end
