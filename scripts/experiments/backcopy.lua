@@ -12,11 +12,11 @@ local opt = lab.options {
   variant = { "bbm", doc = "of the task", choices = { "bbm", "markov", "dormant_markov",
     "interpolate", "icl" } },
   seq_len = { 64, "tokens of a sequence", min = 4 },
-  d_model = { 64, "width", min = 8 },
+  d_model = { 32, "width", min = 8 },
   num_layers = { 1, "layers, of one head", min = 1 },
-  batch_size = { 64, "sequences a step", min = 1 },
-  max_steps = { 2500, "steps", min = 0 },
-  lr = { 3e-3, "learning rate, which falls to a tenth" },
+  batch_size = { 32, "sequences a step", min = 1 },
+  max_steps = { 3000, "steps", min = 0 },
+  lr = { 2e-2, "learning rate, which falls to a tenth" },
   weight_decay = { 1e-4, "of AdamW", min = 0 },
   seed = { 0, "of parameters and data", min = 0 },
   dormant = { 0.89, "least weight on BOS of a dormant letter", above = 0, max = 1 },
@@ -105,11 +105,16 @@ local function losses(model)
     other = mean(each, calm), other_least = mean(least, calm) }
 end
 
---- Least and most BOS weight in the data of the frequent letters that are triggers, or
--- none, and how many of them there are and are dormant.
+--- Of the frequent letters that are triggers, or none: least and most BOS weight in the
+-- data, how many there are, and are dormant in the data and in prompts; `all`: the same in
+-- prompts of frequent and rare ones.
 local function range(list, want)
-  local r = { least = math.huge, most = -math.huge, letters = 0, dormant = 0, dormant_prompt = 0 }
+  local r = { least = math.huge, most = -math.huge, letters = 0, dormant = 0,
+    dormant_prompt = 0, all = 0, dormant_all = 0 }
   for _, p in ipairs(list) do
+    if p.trigger == want then
+      r.all, r.dormant_all = r.all + 1, r.dormant_all + (p.prompt >= opt.dormant and 1 or 0)
+    end
     if p.trigger == want and p.share >= FREQUENT then
       r.least, r.most = math.min(r.least, p.data), math.max(r.most, p.data)
       r.letters = r.letters + 1
@@ -153,7 +158,8 @@ for _, mechanism in ipairs(opt.attention) do
   rows[#rows + 1] = { mechanism, ("%.3f"):format(loss.trigger),
     ("%.3f"):format(loss.other), ("%.3f"):format(loss.other_least),
     ("%.3f"):format(h.first_mean), ("%.3f"):format(calm.least),
-    ("%d, %d of %d"):format(calm.dormant, calm.dormant_prompt, calm.letters),
+    ("%d of %d"):format(calm.dormant, calm.letters),
+    ("%d of %d"):format(calm.dormant_all, calm.all),
     ("%.3f"):format(h.trigger_first), ("%.3f"):format(active.most),
     ("%.3f"):format(h.contribution) }
   series[#series + 1] = points(letters, false, mechanism .. ", other letters")
@@ -171,12 +177,13 @@ for _, mechanism in ipairs(opt.attention) do
     end
   end
 end
-print(("\nBigram-Backcopy, %d layer(s), %d steps: loss and BOS weight; letters of at least %g %% of the text, dormant in the data and in prompts")
+print(("\nBigram-Backcopy, %d layer(s), %d steps: loss and BOS weight; dormant: of letters with at least %g %% of the data, and of all in prompts")
   :format(opt.num_layers, steps, FREQUENT * 100))
 run:table({ "mechanism", "loss, triggers", "others", "least possible", "BOS, others",
-  "least letter", "dormant", "BOS, triggers", "most", "contribution" }, rows)
+  "least letter", "dormant", "in prompts",
+  "BOS, triggers", "most", "contribution" }, rows)
 run:figure("letters", lab.plot.scatter(series, { title = "Who parks on BOS", xlog = true,
-  xlabel = "share of the letter in the data", ylabel = "mean weight on BOS", ymin = 0,
+  xlabel = "share of the letter in the data", ylabel = "mean weight on BOS", ymin = -0.05, ymax = 1.05,
   caption = ("rows of %d sequences by their letter"):format(opt.samples) }))
 run:figure("sequence", lab.plot.panels(panels, { columns = #panels,
   title = "Bigram-Backcopy, layer 1", samples = 1 }))
