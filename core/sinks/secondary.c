@@ -1,5 +1,5 @@
-/* secondary.c - tokens whose states point where that of position 1 does (Wong et
-** al. 2025, arXiv 2512.22213), with lifetimes relative to the depth. */
+/* secondary.c - tokens whose states point where that of position 1 does (arXiv
+** 2512.22213), with lifetimes relative to the depth. */
 #include "sinks/secondary.h"
 #include "base/memory.h"
 #include "sinks/labels.h"

@@ -54,7 +54,7 @@ end
 -- Means are over sequences; first_norm, other_norm and peak over documents. A massive
 -- activation is an entry above `massive` and at least `ratio` times the median (Sun et
 -- al. 2024). A secondary sink is a token whose state points where that of position 1
--- does for a part of the layers in which position 1 is large (Wong et al. 2025), the
+-- does for a part of the layers in which position 1 is large (arXiv 2512.22213), the
 -- lifetimes taken relative to the depth.
 -- @param states     list: states (B, T, D) before layer 1, then after each layer
 -- @param length     (B): valid tokens end here
@@ -72,8 +72,8 @@ end
 --         "secondary" or "bos" }, ..., noise, secondary, bos = how many, anchor,
 --         first_layer, last_layer } }
 -- @error states of different shapes
--- @source Sun et al. 2024, arXiv 2402.17762; Guo et al. 2024, arXiv 2410.13835; Wong et
--- al. 2025, arXiv 2512.22213
+-- @source Sun et al. 2024, arXiv 2402.17762; Guo et al. 2024, arXiv 2410.13835; arXiv
+-- 2512.22213
 -- @example
 --   local draw = lab.generator(1)
 --   local states = {}

@@ -401,4 +401,20 @@ check.test("a row that sees nothing is counted and left out", function()
     head.first_mean * 8 + 1, 1e-12)
 end)
 
+check.test("docs/measures.md says what every measure is", function()
+  local path = arg[0]:match "^(.*)/tests/lua/[^/]*$" .. "/docs/measures.md"
+  local file <close> = assert(io.open(path))
+  local text = file:read "a"
+  local missing = {}
+  for _, names in pairs(require "sinklab.measures".groups) do
+    for _, name in ipairs(names) do
+      if not text:find("`" .. name .. "`", 1, true)
+          and not text:find("`" .. name .. "[", 1, true) then
+        missing[#missing + 1] = name
+      end
+    end
+  end
+  check.equal(table.concat(missing, " "), "")
+end)
+
 check.done()
