@@ -233,9 +233,29 @@ local function with_null(what, found)
       found.virtual and (found.null and "other" or "virtual") or "null"
 end
 
+-- What a grid shows of a measurement: its quantity, and function (found) -> tensor, or nil
+-- and what is missing.
+local shows = {
+  weights = { QUANTITY, function(found) return found.mean end },
+  std = { "standard deviation", function(found)
+    return found.std, "std, and lab.sinks gives it with its maps"
+  end },
+  contribution = { "contribution (weight × norm of value)", function(found)
+    local norms = found.output_norms
+    if not norms then
+      return nil, "the norms of values (try lab.sinks with measures = \"norms\")"
+    end
+    local shape = norms.shape
+    return found.mean * norms:reshape { shape[1], shape[2], 1, shape[3] }
+  end },
+}
+
 --- A grid of heads: layers down, heads across, one colour bar.
 -- @param weights  tensor (layers, heads, queries, keys), or what lab.sinks measured:
 --                 its mean, over its number of samples
+-- @param show     of a measurement: "weights" (default), "std" (over samples) or
+--                 "contribution": the mean weight times the mean norm of the value after
+--                 the output map, for which the norms must have been measured
 -- @param null     with a measurement: a first column of its own for the mass that is
 --                 not on tokens, "null" (on nothing), "virtual" (on a key bias or
 --                 registers) or "other" (both)
@@ -249,17 +269,28 @@ end
 function plot.heads(weights, given)
   local what = "lab.plot.heads"
   local o = check.options(what, given, merged(heat_rules, figure_rules, {
-    null = { "boolean", default = false } }))
+    null = { "boolean", default = false },
+    show = { "string", choices = { "weights", "std", "contribution" } } }))
+  local quantity = QUANTITY
   if type(weights) == "table" and core.is_tensor(weights.mean) then
     o.samples = o.samples or weights.samples
     if o.null then
+      if (o.show or "weights") ~= "weights" then
+        check.fail("%s: null = true is for show = \"weights\"", what)
+      end
       weights, o.lead = with_null(what, weights)
     else
-      weights = weights.mean
+      local shown, missing = shows[o.show or "weights"][2](weights)
+      if not shown then
+        check.fail("%s: show = \"%s\" needs %s", what, o.show, missing)
+      end
+      weights, quantity = shown, shows[o.show or "weights"][1]
     end
-  elseif o.null then
-    check.fail("%s: null = true needs what lab.sinks measured, not its tensor", what)
+  elseif o.null or o.show then
+    check.fail("%s: %s needs what lab.sinks measured, not its tensor", what,
+      o.null and "null = true" or "show")
   end
+  o.quantity = o.quantity or quantity
   if not core.is_tensor(weights) or #weights.shape ~= 4 then
     check.fail("%s: expected a tensor (layers, heads, queries, keys), got %s", what,
       core.is_tensor(weights)
@@ -267,7 +298,7 @@ function plot.heads(weights, given)
   end
   local log = o.scale == "log" or o.log
   if o.vmin == nil and o.vmax == nil and not log and not o.without_first then
-    o.vmin, o.vmax = 0, 1
+    o.vmin, o.vmax = 0, o.show == "contribution" and "data" or 1
   end
   local layers, heads = weights.shape[1], weights.shape[2]
   local many = layers >= MANY_HEADS or heads >= MANY_HEADS
@@ -287,7 +318,7 @@ function plot.heads(weights, given)
     end
   end
   return figure(what, o, { title = o.title, rows = layers, columns = heads,
-    shared = true, panels = panels }, o.quantity or QUANTITY, true)
+    shared = true, panels = panels }, o.quantity, true)
 end
 
 --- One panel's table for core, by its kind: a heat map if it has data; with series,

@@ -240,6 +240,36 @@ check.test("tokens, and the first key left out", function()
     { without_first = true, lead = "null" })
 end)
 
+check.test("a grid of what was measured", function()
+  local found = { samples = 9, mean = lab.full({ 1, 2, 3, 3 }, 0.5),
+    std = lab.full({ 1, 2, 3, 3 }, 0.25) }
+  local text = plot.heads(found, { show = "std" }):text(80)
+  check.contains(text, "standard deviation, 9 samples")
+  check.contains(text, "1 ::::::")
+  check.raises("show = \"contribution\" needs the norms of values", plot.heads, found,
+    { show = "contribution" })
+  found.output_norms = lab.tensor { { { 4, 2, 0 }, { 2, 1, 1 } } }
+  text = plot.heads(found, { show = "contribution" }):text(80)
+  check.contains(text, "1 @@++..") -- 2, 1, 0 of 2
+  check.contains(text, "0 .:-=+*#%@ 2")
+  check.contains(text, "contribution")
+  check.raises("show needs what lab.sinks measured", plot.heads, found.mean, { show = "std" })
+  check.raises("null = true is for show", plot.heads, found, { show = "std", null = true })
+  check.raises("'show' is 'weight'; it must be weights, std or contribution", plot.heads,
+    found, { show = "weight" })
+end)
+
+check.test("every picture of docs/figures.md is there", function()
+  local source = arg[0]:match "^(.*)/tests/lua/[^/]*$"
+  local text, n = process.read(source .. "/docs/figures.md"), 0
+  for name in text:gmatch '<img src="([^"]*)"' do
+    check.equal(process.read(source .. "/docs/" .. name):sub(1, 4), "\x89PNG", name)
+    check.contains(text, 'save "' .. name, "drawn by a block")
+    n = n + 1
+  end
+  check.equal(n, 9)
+end)
+
 check.test("what is refused", function()
   check.raises("lab.plot.heat: no such option 'vmim' (did you mean 'vmin'?)",
     plot.heat, causal(2), { vmim = 0 })
