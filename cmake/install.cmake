@@ -11,6 +11,7 @@ install(DIRECTORY scripts/templates scripts/data DESTINATION share/sinklab/scrip
 install(DIRECTORY include/sinklab DESTINATION include
         FILES_MATCHING PATTERN "*.h")
 install(FILES docs/sinklab.1 DESTINATION share/man/man1)
+install(FILES docs/sinklab.3 DESTINATION share/man/man3)
 install(FILES LICENSE README.md CHANGELOG.md DESTINATION share/doc/sinklab)
 install(DIRECTORY docs/ DESTINATION share/doc/sinklab
         FILES_MATCHING PATTERN "*.md" PATTERN "*.png")

@@ -1,0 +1,35 @@
+-- docs/generate.lua - Write what is made from the doc comments and the commands' table.
+--
+-- build/sinklab run docs/generate.lua writes docs/reference.md, docs/sinklab.1 and
+-- docs/sinklab.3 anew; with --check it writes nothing and ends with status 1 if one of
+-- them is not what it should be.
+local lab = require "sinklab"
+local core = require "sinklab.core"
+local opt = lab.options { check = { false, "only say what is stale" } }
+
+local reference, manual = require "sinklab.reference", require "sinklab.manual"
+local folder = arg[0]:match "^(.*)/[^/]*$" or "."
+local pages = {
+  { "reference.md", reference.markdown },
+  { "sinklab.1", manual.commands },
+  { "sinklab.3", manual.library },
+}
+
+local stale = {}
+for _, page in ipairs(pages) do
+  local path, want = folder .. "/" .. page[1], page[2]()
+  local file = io.open(path, "rb")
+  local have = file and file:read "a"
+  if file then file:close() end
+  if have ~= want then
+    stale[#stale + 1] = path
+    if not opt.check then
+      assert(core.file_write(path, want))
+      print("wrote " .. path)
+    end
+  end
+end
+if opt.check and #stale > 0 then
+  error(("%s: not what the doc comments say\n  try: build/sinklab run docs/generate.lua")
+    :format(table.concat(stale, ", ")), 0)
+end
