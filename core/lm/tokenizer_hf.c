@@ -59,6 +59,20 @@ static int is_byte_name (const char *text, size_t n) {
   return n == 6 && memcmp (text, "<0x", 3) == 0 && text[5] == '>';
 }
 
+/* Added tokens that swallow the space beside them, where a text names them. */
+static void note_strips (sl_tokenizer *t, const json_t *added) {
+  json_t *entry;
+  size_t i, n = 0;
+  json_array_foreach (added, i, entry) n +=
+      json_is_true (json_object_get (entry, "lstrip")) ||
+      json_is_true (json_object_get (entry, "rstrip"));
+  if (n > 0)
+    sl_tokenizer_note (t,
+                       "%zu added tokens ask that spaces beside them go, "
+                       "which stay",
+                       n);
+}
+
 static int gather_all (gathering *all, const json_t *vocabulary,
                        const json_t *added, int bytes, sl_error *e) {
   const char *text;
@@ -227,6 +241,7 @@ static int read_json (sl_tokenizer *t, const json_t *root, sl_error *e) {
       read_merges (t, json_object_get (model, "merges"), e) < 0)
     return -1;
   t->merger.unknown = id_named (t, json_object_get (model, "unk_token"));
+  note_strips (t, json_object_get (root, "added_tokens"));
   return sl_tokenizer_read_steps (t, root, e);
 }
 

@@ -116,6 +116,12 @@ static int sort (sl_weights *w, sl_error *e) {
   return 0;
 }
 
+/* Names from a file may hold anything; a sentence is for a terminal. */
+static void make_printable (sl_error *e) {
+  for (char *c = e->text; *c; c++)
+    if ((unsigned char)*c < ' ' || *c == 127) *c = '?';
+}
+
 sl_weights *sl_weights_open (const char *path, sl_error *e) {
   sl_weights *w = sl_alloc (1, sizeof *w);
   const int is_folder = sl_folder_exists (path);
@@ -137,6 +143,7 @@ sl_weights *sl_weights_open (const char *path, sl_error *e) {
     status = is_folder ? open_folder (w, e) : open_file (w, e);
   if (status == 0) status = sort (w, e);
   if (status == 0) return w;
+  if (e != NULL) make_printable (e);
   sl_weights_release (w);
   return NULL;
 }

@@ -285,7 +285,15 @@ check.test("tokenizers that are refused", function()
       root.pre_tokenizer = { type = "Split", behavior = "Isolated",
         pattern = { Regex = "(" } }
     end))
-  local t = assert(in_folder(model(function(root)
+  local t = assert(in_folder(model(function(root, m)
+    -- a class in a class is a union to the library that these patterns are for
+    m.vocab = { a = 0, b = 1, ab = 2, ["."] = 3, ["b."] = 4, [" "] = 5 }
+    m.merges = { "a b", "b ." }
+    root.pre_tokenizer = { type = "Split", behavior = "Isolated",
+      pattern = { Regex = " ?[^(\\s|[.,!?…])]+" } }
+  end)))
+  check.equal(t:encode "ab.b.", { 2, 3, 1, 3 })
+  t = assert(in_folder(model(function(root)
     root.pre_tokenizer = { type = "Split", behavior = "Isolated",
       pattern = { Regex = "(a+)+$" } }
   end)))
