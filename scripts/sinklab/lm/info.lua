@@ -32,19 +32,25 @@ local function types_of(file)
   return types, numbers
 end
 
---- Sentences on weights with numbers that are not finite, and on types not read.
-local function add_trouble(out, file, search)
-  local bad = {}
+--- Sentences on types that are not read, and on numbers that are not finite.
+local function add_trouble(out, file, types, search)
+  local unread, bad = {}, {}
   for _, tensor in ipairs(file.tensors) do
     local weight, message = file:weight(tensor.name)
     if not weight then
-      out[#out + 1] = message:gsub("^.-: ", "", 1)
+      unread[tensor.type] = unread[tensor.type] or message:match "read are .*$"
     elseif search then
       local n, where = weight:nonfinite()
       if n > 0 then
         bad[#bad + 1] = ("%s has %d number%s that %s infinite or NaN, the first at %d")
             :format(tensor.name, n, n > 1 and "s" or "", n > 1 and "are" or "is", where)
       end
+    end
+  end
+  for _, each in ipairs(types) do
+    if unread[each.type] then
+      out[#out + 1] = ("%d tensor%s of type %s; %s"):format(each.tensors,
+        each.tensors == 1 and " is" or "s are", each.type, unread[each.type])
     end
   end
   for i = 1, math.min(#bad, 5) do out[#out + 1] = bad[i] end
@@ -152,7 +158,7 @@ function info.info(path, options)
     out.tokenizer = { refused = message:gsub("^.-: ", "", 1) }
   end
   out.scanned = o.scan == nil and file.bytes <= SMALL or o.scan == true
-  add_trouble(out.unusual, file, out.scanned)
+  add_trouble(out.unusual, file, out.types, out.scanned)
   return out
 end
 
