@@ -4,9 +4,8 @@
 ** counts from the start of the process is replaced. */
 #include "base/file.h"
 #include "base/memory.h"
+#include "plot/cairo_api.h"
 #include "plot/layout.h"
-#include <cairo-pdf.h>
-#include <cairo-svg.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -5,11 +5,11 @@
 #ifndef SL_PANEL_H
 #define SL_PANEL_H
 #include "plot/bytes.h"
+#include "plot/cairo_api.h"
 #include "plot/figure.h"
 #include "plot/marks.h"
 #include "plot/palette.h"
 #include "plot/ticks.h"
-#include <cairo.h>
 
 typedef struct sl_box {
   double x, y, w, h; /* points (1/72 inch) from the top left corner */
