@@ -206,6 +206,51 @@ static void check_golden (sl_dtype dtype) {
   golden_free (&b.attn);
 }
 
+/* Every a_k of every sample and head, and Sink_k of all and of one. */
+static void check_columns (sl_dtype dtype) {
+  batch b = batch_load ();
+  golden alpha = golden_load ("metrics/alpha.npy");
+  golden sink_k = golden_load ("metrics/sink_k.npy");
+  const sl_collect_spec spec = { .parts = 1,
+                                 .shard = 1,
+                                 .measuring = { .measures = SL_MEASURE_COLUMNS,
+                                                .threshold = 0.3 } };
+  double over[8] = { 0 };
+  sl_sinks *s;
+  for (int n = 0; n < 6; n++) {
+    show one = batch_show (&b, 1, dtype);
+    one.w = b.attn.x + (size_t)n * 256;
+    s = must (&one, spec);
+    for (int i = 0; i < 32; i++) {
+      CLOSE (s->column[i], alpha.x[n * 32 + i],
+             dtype == SL_F32 ? 1.84e-6 : 9e-13, 1e-5,
+             "alpha of sample %d, head %d, k %d", n, i / 8, i % 8 + 1);
+      over[i % 8] += s->sink[i] / 24;
+    }
+    sl_sinks_free (s);
+  }
+  for (int k = 0; k < 8; k++) CLOSE (over[k], sink_k.x[k], 1e-14, 0, "k %d", k);
+  {
+    const show all = batch_show (&b, 6, dtype);
+    s = must (&all, spec);
+    for (int k = 0; k < 8; k++) {
+      double mean = 0;
+      for (int h = 0; h < 4; h++) mean += s->sink[h * 8 + k] / 4;
+      CLOSE (mean, sink_k.x[k], 1e-14, 0, "Sink_%d of all", k + 1);
+    }
+    sl_sinks_free (s);
+  }
+  golden_free (&alpha);
+  golden_free (&sink_k);
+  golden_free (&b.attn);
+}
+
+START_TEST (golden_columns) {
+  check_columns (SL_F32);
+  check_columns (SL_F64);
+}
+END_TEST
+
 START_TEST (golden_metrics) {
   check_golden (SL_F32);
   check_golden (SL_F64);
@@ -624,6 +669,6 @@ START_TEST (misfitting_programs) {
 }
 END_TEST
 
-SUITE_MAIN ("collect", golden_metrics, golden_rows, brute_force,
+SUITE_MAIN ("collect", golden_metrics, golden_columns, golden_rows, brute_force,
             padding_changes_nothing, spread_of_equal_samples, nan_is_not_lost,
             misfitting_programs)

@@ -115,9 +115,15 @@ static void model_free (model *m) {
   sl_context_free (&m->context);
 }
 
+enum {
+  ALL = SL_MEASURE_COLUMNS | SL_MEASURE_SHARE | SL_MEASURE_NORMS |
+        SL_MEASURE_LOGITS,
+  GROUPS = 3
+};
+
 /* What the tests vary of a measurement. */
 typedef struct labels {
-  double trigger[S], length[S];
+  double trigger[S], length[S], group[S];
 } labels;
 
 static labels make_labels (void) {
@@ -125,6 +131,7 @@ static labels make_labels (void) {
   for (int s = 0; s < S; s++) {
     l.trigger[s] = s % 4 == 1 ? -1 : 1 + s % 4;
     l.length[s] = length_at (s);
+    l.group[s] = s % (GROUPS + 1) - 1;
   }
   return l;
 }
@@ -148,6 +155,7 @@ static sl_sinks *measure (model *m, const setting *s, const sl_tensor *x,
   sl_tensor *length = tensor (dtype, 1, S, 0, 0);
   sl_tensor *const inputs[2] = { m->x, m->length };
   const sl_tensor *const batch[2] = { x, length };
+  static const double curve[2] = { 0.1, 0.5 };
   const sl_sinks_spec spec = {
     .program = m->program,
     .n_inputs = 2,
@@ -157,10 +165,17 @@ static sl_sinks *measure (model *m, const setting *s, const sl_tensor *x,
                    .heads = H,
                    .tokens = s->t,
                    .labels = { .trigger = l->trigger,
-                               .length = s->lengths ? l->length : NULL },
+                               .length = s->lengths ? l->length : NULL,
+                               .group = l->group,
+                               .groups = GROUPS },
                    .output = (const sl_tensor *const *)m->output,
+                   .measures = ALL,
                    .maps = 1,
-                   .threshold = 0.3 }
+                   .threshold = 0.3,
+                   .thresholds = 2,
+                   .curve = curve,
+                   .share_rows = 4,
+                   .dormant = 0.5 }
   };
   sl_sinks *sinks;
   sl_tensor_from_doubles (length, S, l->length, e);
@@ -265,8 +280,15 @@ START_TEST (layer_1_by_hand) {
 END_TEST
 
 static int same_bits (const sl_sinks *a, const sl_sinks *b) {
-  const size_t heads = 2 * H, map = heads * (size_t)(a->tokens * a->tokens);
+  const size_t heads = 2 * H, t = (size_t)a->tokens, map = heads * t * t;
+  const double *const x[] = { a->column,   a->column_proxy, a->sink,
+                              a->key_norm, a->value_norm,   a->output_norm };
+  const double *const y[] = { b->column,   b->column_proxy, b->sink,
+                              b->key_norm, b->value_norm,   b->output_norm };
+  for (size_t i = 0; i < sizeof x / sizeof *x; i++)
+    if (memcmp (x[i], y[i], heads * t * sizeof **x) != 0) return 0;
   return memcmp (a->head, b->head, heads * sizeof *a->head) == 0 &&
+         memcmp (a->group, b->group, heads * GROUPS * sizeof *a->group) == 0 &&
          memcmp (a->mean, b->mean, map * sizeof *a->mean) == 0 &&
          memcmp (a->std, b->std, map * sizeof *a->std) == 0;
 }

@@ -263,6 +263,10 @@ no_memory:
 sl_sinks *sl_collect_finish (sl_collector *c, sl_error *e) {
   for (int i = 0; i < c->spec.parts; i++) {
     const sl_misfit *wrong = &c->part[i].misfit;
+    if (c->part[i].no_memory) {
+      fail_memory (e);
+      return NULL;
+    }
     if (wrong->what != NULL) {
       sl_fail (e, "sinks: the program has %ld %s, the measurement has %ld",
                wrong->got, wrong->what, wrong->allowed);

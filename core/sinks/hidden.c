@@ -2,6 +2,7 @@
 #include "sinks/hidden.h"
 #include "base/memory.h"
 #include "sinks/labels.h"
+#include "sinks/scan.h"
 #include "sinks/secondary.h"
 #include <math.h>
 #include <string.h>
@@ -173,7 +174,7 @@ static void measure_segments (const sequence *s) {
         continue;
       }
       others += norm;
-      if (!(norm <= peak)) peak = norm; /* NaN wins */
+      peak = sl_larger_of (peak, norm);
     }
     if (to - begin < 2) continue;
     state->pairs++;
@@ -280,7 +281,7 @@ static void measure_entries (const sequence *s) {
       sum += x;
       h->channel[i] += x * x;
       state->massive += size > bound;
-      if (!(size <= most)) most = size; /* NaN wins */
+      most = sl_larger_of (most, size);
       if (size > fabs (state->top[SL_TOP - 1].value))
         keep_entry (state->top,
                     (sl_entry){ x, s->sample, j - from + 1, i + 1 });
@@ -289,7 +290,7 @@ static void measure_entries (const sequence *s) {
   state->sequences++;
   state->median += middle;
   state->max_norm += most;
-  if (!(most <= state->max_norm_all)) state->max_norm_all = most;
+  state->max_norm_all = sl_larger_of (state->max_norm_all, most);
   state->channel_kurtosis += channel_kurtosis (h);
   state->kurtosis += kurtosis (s, sum / ((double)(s->end - s->begin) * h->d));
 }

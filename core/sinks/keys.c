@@ -107,7 +107,7 @@ void sl_keys_columns (sl_keys *k, size_t head, const sl_columns *c, int n,
     sums->column_weight += c->weight[0] * c->rows[0] / c->seen[0];
   for (int j = 0; j < n && c->rows[j] > 0; j++) {
     const double h = column_entropy (c->share[j], c->plogp[j], c->rows[j]);
-    if (!(h <= most)) most = h; /* NaN wins */
+    most = sl_larger_of (most, h);
     k->column[at + (size_t)j] += c->weight[j];
     k->proxy[at + (size_t)j] += c->proxy[j];
     k->over[at + (size_t)j] += c->weight[j] > m->threshold;

@@ -42,7 +42,7 @@ static int load_output (sl_part *p, int layer) {
   x = sl_alloc (inner * (size_t)p->d_model, sizeof *x);
   if (p->w == NULL || x == NULL) {
     sl_free (x);
-    misfits (p, 1, "numbers in W_O, too many for the memory", (long)count, 0);
+    p->no_memory = 1;
     return 0;
   }
   sl_tensor_to_doubles (w, x);
@@ -295,7 +295,7 @@ void sl_part_begin (sl_part *p, long first, long n) {
 }
 
 int sl_part_end (sl_part *p) {
-  if (p->misfit.what != NULL) return -1;
+  if (p->misfit.what != NULL || p->no_memory) return -1;
   for (long i = 0; i < p->n; i++)
     for (size_t h = 0; h < p->per_sample; h++) {
       const size_t open = (size_t)i * p->per_sample + h;

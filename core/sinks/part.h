@@ -25,6 +25,7 @@ typedef struct sl_part {
   size_t per_sample; /* heads of all layers */
   sl_observer observer;
   sl_misfit misfit;
+  int no_memory;         /* 1: a W_O did not fit */
   long first, n;         /* samples that are open */
   int call, layer, head; /* with calls: the last one, its layer, first head */
   sl_tally *open;        /* [shard][head of all layers] */

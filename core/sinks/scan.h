@@ -40,5 +40,14 @@ typedef struct sl_scan_kernels {
   void (*widen) (const void *w, int n, double *out);
 } sl_scan_kernels;
 
+/* The larger, the smaller; a NaN wins, so that it is not lost. */
+static inline double sl_larger_of (double a, double b) {
+  return a != a || a >= b ? a : b;
+}
+
+static inline double sl_smaller_of (double a, double b) {
+  return a != a || a <= b ? a : b;
+}
+
 const sl_scan_kernels *sl_scan_pick (sl_dtype dtype);
 #endif

@@ -17,11 +17,6 @@ static void spread_merge (sl_spread *s, const sl_spread *b) {
   s->n = n;
 }
 
-/* The smaller; a NaN wins, so that it is not lost. */
-static double smaller (double a, double b) {
-  return isnan (a) || a <= b ? a : b;
-}
-
 void sl_tally_reset (sl_tally *t) {
   *t = (sl_tally){ .first_min = HUGE_VAL, .norm = NAN };
 }
@@ -39,7 +34,7 @@ void sl_tally_row (sl_tally *t, sl_row_class class, const double *x) {
   }
   if (class != SL_ROW_PLAIN) return;
   spread_add (&t->first, x[SL_OF_FIRST]);
-  t->first_min = smaller (t->first_min, x[SL_OF_FIRST]);
+  t->first_min = sl_smaller_of (t->first_min, x[SL_OF_FIRST]);
 }
 
 void sl_tally_close (sl_tally *t, const sl_measuring *m) {
@@ -80,7 +75,7 @@ void sl_tally_merge (sl_tally *into, const sl_tally *t) {
     for (int m = 0; m < SL_ROW_MEASURES; m++) into->sum[c][m] += t->sum[c][m];
   }
   spread_merge (&into->first, &t->first);
-  into->first_min = smaller (into->first_min, t->first_min);
+  into->first_min = sl_smaller_of (into->first_min, t->first_min);
   into->norms += t->norms;
   into->over += t->over;
   into->over_proxy += t->over_proxy;

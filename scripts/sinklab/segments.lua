@@ -4,16 +4,14 @@ local check = require "sinklab.check"
 
 local segments = {}
 
-local function rows_of(what, name, tensor, shape)
+local function check_shape(what, name, tensor, shape)
   if not core.is_tensor(tensor) then
     check.fail("%s: the batch's %s must be a tensor, got a %s", what, name, type(tensor))
   end
-  local got = table.concat(tensor.shape, ", ")
-  if got ~= table.concat(shape, ", ") then
-    check.fail("%s: the batch's %s has shape (%s), expected (%s)", what, name, got,
-      table.concat(shape, ", "))
+  local got, want = table.concat(tensor.shape, ", "), table.concat(shape, ", ")
+  if got ~= want then
+    check.fail("%s: the batch's %s has shape (%s), expected (%s)", what, name, got, want)
   end
-  return tensor:totable()
 end
 
 --- For every token the first position, from 0, that it may see: that of its document's
@@ -24,23 +22,27 @@ end
 -- @return (B, T) of x's precision
 function segments.begin(what, batch)
   if not (batch.start or batch.documents) then return nil end
-  local B, T = batch.x.shape[1], batch.x.shape[2]
-  local start = batch.start and rows_of(what, "start", batch.start, { B })
-  local documents = batch.documents
-      and rows_of(what, "documents", batch.documents, { B, T })
-  local begin = {}
-  for b = 1, B do
-    local first = start and start[b] or 0
-    local row, at = {}, first
-    for t = 1, T do
-      if documents and t - 1 > first and documents[b][t] ~= documents[b][t - 1] then
-        at = t - 1
-      end
-      row[t] = t - 1 < first and T or at
-    end
-    begin[b] = row
+  local B, T, dtype = batch.x.shape[1], batch.x.shape[2], batch.x.dtype
+  local position = core.arange(T, dtype):reshape { 1, T }
+  local start = core.zeros({ B, 1 }, dtype)
+  if batch.start then
+    check_shape(what, "start", batch.start, { B })
+    start = batch.start:to(dtype):reshape { B, 1 }
   end
-  return core.tensor(begin, batch.x.dtype)
+  local begin = start + position * 0
+  if batch.documents and T > 1 then
+    check_shape(what, "documents", batch.documents, { B, T })
+    local d = batch.documents:to(dtype)
+    local changed = core.concat({ core.zeros({ B, 1 }, dtype),
+      core.ne(d:narrow(2, 2, T - 1), d:narrow(2, 1, T - 1)) }, 2)
+    changed = changed * core.gt(position, start)
+    -- where the document that a token is in begins: one number a document, looked up
+    local index = core.cumsum(changed, 2)
+    local begins = core.scatter_add(core.zeros({ B, T }, dtype), 2, index,
+      changed * position)
+    begin = core.maximum(core.gather(begins, 2, index), start)
+  end
+  return core.where(core.lt(position, start), core.full({ B, T }, T, dtype), begin)
 end
 
 return segments

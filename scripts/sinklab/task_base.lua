@@ -38,8 +38,10 @@ end
 --                  t:one_hot, t:full; t:fill for what these cannot say), B is the number
 --                  of sequences; x is (B, seq_len, d_model) numbers or (B, seq_len)
 --                  token ids, y the target; `trigger` (B), positions from 0 (negative:
---                  none), and `length` (B) are known to measurements; `options` is the
---                  table given to task:batch, empty in training
+--                  none), `length` (B), `start` (B), `documents` and `groups` (B,
+--                  seq_len) are known to measurements (lab.sinks), and models keep
+--                  attention within length, start and documents; `options` is the table
+--                  given to task:batch, empty in training
 -- @param seq_len   tokens of a sequence
 -- @param d_model   width of x, or
 -- @param vocab     number of token ids

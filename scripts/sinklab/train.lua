@@ -5,6 +5,7 @@ local divisor = require "sinklab.divisor"
 local optim = require "sinklab.optim"
 local probes = require "sinklab.probes"
 local progress = require "sinklab.progress"
+local segments = require "sinklab.segments"
 
 -- A shard's activations should stay in the second-level cache: about this many tokens.
 local SHARD_TOKENS = 256
@@ -42,7 +43,8 @@ local function record(model, task, shard, seed)
   local program, loss, linf, weight = core.record(function()
     local t = core.generator(seed, { dtype = model.dtype })
     local batch = task:sample(t, shard)
-    return task.loss(model:forward(batch.x, batch.length), batch)
+    return task.loss(model:forward(batch.x, batch.length, segments.begin("lab.train", batch)),
+      batch)
   end)
   program:want(model.params.flat)
   program:loss(loss)

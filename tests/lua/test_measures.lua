@@ -360,6 +360,26 @@ check.test("packed documents measure as they do alone", function()
   end
 end)
 
+check.test("training keeps documents apart too", function()
+  local documents = core.tensor({ { 1, 1, 1, 2, 2, 3 }, { 4, 4, 4, 4, 5, 5 } }, "f64")
+  local start = core.tensor({ 0, 2 }, "f64")
+  local x = core.generator(3, { dtype = "f64" }):normal(0, 1, { 2, 6, 4 })
+  local packed = lab.task { name = "packed", seq_len = 6, d_model = 4,
+    sample = function(t, B)
+      return { x = x * 1, y = t:full({ B, 6, 4 }, 0), documents = documents * 1,
+        start = start * 1 }
+    end }
+  local net = lab.model.attention_only { task = packed, dtype = "f64",
+    init = lab.init.normal(1) }
+  local begin = core.tensor({ { 0, 0, 0, 3, 3, 5 }, { 6, 6, 2, 2, 4, 4 } }, "f64")
+  local y = net:forward(x, nil, begin)
+  check.equal(y:select(1, 2):narrow(1, 1, 2):abs():max():item(), 0.0)
+  local want = core.mean(y * y):item()
+  local log = lab.train(net, packed, { steps = 1, batch = 2, shard = 2, groups = 1,
+    eval = 0, quiet = true })
+  check.close(log.loss, want, 1e-15, 1e-13)
+end)
+
 check.test("a second beginning token is a position of its own", function()
   local rows = plain.x:totable()
   for s = 1, S do table.insert(rows[s], 1, rows[s][1]) end
