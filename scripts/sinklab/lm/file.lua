@@ -8,7 +8,7 @@ local files = {}
 -- The metadata of a file, each value read when it is first asked for: a vocabulary
 -- is a list of a hundred thousand strings.
 local function metadata_of(handle)
-  local Metadata = { __name = "sinklab.lm.metadata" }
+  local Metadata = { __name = "metadata of a model file" }
   function Metadata.__index(metadata, key)
     local value = handle:value(tostring(key))
     rawset(metadata, key, value)
