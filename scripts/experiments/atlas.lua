@@ -16,13 +16,14 @@ local names = trial.names()
 local opt = lab.options {
   tasks = { names, "tasks", choices = names },
   attention = { { "softmax", "softmax1", "softmax+sigmoid_gate", "sparsemax", "softpick",
-    "sigmoid", "relu", "linear" }, "mechanisms, or a map and a gate: softmax+sigmoid_gate" },
+    "sigmoid", "relu", "linear" }, "mechanisms, or map+gate" },
   max_steps = { 2500, "at most so many steps", min = 0 },
   batch_size = { 64, "sequences a step", min = 1 },
   lr = { 2e-3, "learning rate" },
   stop_linf = { 5e-3, "stop when a batch's largest error is below this" },
-  solved = { 0.1, "a task is solved if the largest error of fresh sequences (of token ids: the mean loss above the least) is at most this", above = 0 },
-  sink_at = { 0.3, "a model sinks if a head's mean weight on position 1 is at least this" },
+  -- The largest error of fresh sequences; of token ids, the mean loss above the least.
+  solved = { 0.1, "most error of a solved task", above = 0 },
+  sink_at = { 0.3, "least mean weight on position 1 of a head that sinks" },
   seed = { 0, "of the first run", min = 0 },
   seeds = { 3, "runs of each, with seeds from --seed on", min = 1 },
   quick = { false, "two tasks, two mechanisms, one seed" },
@@ -76,20 +77,20 @@ for t, task in ipairs(tasks) do
       at = at + 1
       if results[at] then cell[#cell + 1] = results[at] end
     end
-    local sinking = { n = 0 }
+    local sinking = 0
     for _, r in ipairs(cell) do
-      if r.first and r.first >= opt.sink_at then sinking.n = sinking.n + 1 end
+      if r.first and r.first >= opt.sink_at then sinking = sinking + 1 end
     end
     solved[t][m] = mean(cell, is_solved)
     first[t][m] = mean(cell, function(r) return r.first end)
     contribution[t][m] = mean(cell, function(r) return r.contribution end)
-    cells[task][mechanism] = { solved = solved[t][m] * #cell, sinks = sinking.n, runs = #cell,
-      error = mean(cell, function(r) return r.error end), first = first[t][m],
-      contribution = contribution[t][m], proxy = mean(cell, function(r) return r.proxy end),
-      row_mass = mean(cell, function(r) return r.row_mass end),
-      steps = mean(cell, function(r) return r.steps end) }
+    local summary = { solved = solved[t][m] * #cell, sinks = sinking, runs = #cell }
+    for _, key in ipairs { "error", "first", "contribution", "proxy", "row_mass", "steps" } do
+      summary[key] = mean(cell, function(r) return r[key] end)
+    end
+    cells[task][mechanism] = summary
     rows[t][m + 1] = #cell == 0 and "-" or ("%d/%d %.2f (%.2f)"):format(
-      cells[task][mechanism].solved // 1, #cell, first[t][m], contribution[t][m])
+      summary.solved // 1, #cell, first[t][m], contribution[t][m])
   end
 end
 run:add("atlas", { cells = cells })

@@ -8,7 +8,7 @@
 local lab = require "sinklab"
 
 local opt = lab.options {
-  triggers = { 3, "how many of the most frequent letters are triggers", min = 1, max = 40 },
+  triggers = { 3, "how many letters, the most frequent, are triggers", min = 1, max = 40 },
   variant = { "bbm", doc = "of the task", choices = { "bbm", "markov", "dormant_markov",
     "interpolate", "icl" } },
   seq_len = { 64, "tokens of a sequence", min = 4 },
@@ -99,21 +99,23 @@ local function losses(model)
   local at, least = batch.is_trigger, task.oracle(batch):to "f32"
   local calm = later * (1 - at)
   local function mean(t, mask)
-    return lab.sum(t:reshape { opt.samples, seq_len } * mask):item() / lab.sum(mask):item()
+    t = t:reshape { opt.samples, seq_len }
+    return lab.sum(t * mask):item() / lab.sum(mask):item()
   end
   return { trigger = mean(each, at), trigger_least = mean(least, at),
     other = mean(each, calm), other_least = mean(least, calm) }
 end
 
 --- Of the frequent letters that are triggers, or none: least and most BOS weight in the
--- data, how many there are, and are dormant in the data and in prompts; `all`: the same in
--- prompts of frequent and rare ones.
+-- data, how many there are, and are dormant in the data and in prompts; `all`: the same
+-- in prompts of frequent and rare ones.
 local function range(list, want)
   local r = { least = math.huge, most = -math.huge, letters = 0, dormant = 0,
     dormant_prompt = 0, all = 0, dormant_all = 0 }
   for _, p in ipairs(list) do
     if p.trigger == want then
-      r.all, r.dormant_all = r.all + 1, r.dormant_all + (p.prompt >= opt.dormant and 1 or 0)
+      r.all = r.all + 1
+      r.dormant_all = r.dormant_all + (p.prompt >= opt.dormant and 1 or 0)
     end
     if p.trigger == want and p.share >= FREQUENT then
       r.least, r.most = math.min(r.least, p.data), math.max(r.most, p.data)
@@ -165,15 +167,18 @@ for _, mechanism in ipairs(opt.attention) do
   series[#series + 1] = points(letters, false, mechanism .. ", other letters")
   series[#series + 1] = points(letters, true, mechanism .. ", triggers")
   panels[#panels + 1] = { title = mechanism .. ", one sequence", vmin = 0, vmax = 1,
-    data = lab.sinks(model, task:batch { n = 1, seed = 3 }).mean:select(1, 1):select(1, 1) }
+    data = lab.sinks(model, task:batch { n = 1, seed = 3 }).mean
+      :select(1, 1):select(1, 1) }
   if opt.variant == "bbm" and not opt.quick then
     run:claim(mechanism .. ": loss on triggers", loss.trigger, "<=", 0.05)
     if mechanism == "softmax" then
       run:claim("softmax: mean BOS weight of rows that are no trigger's", h.first_mean,
         ">=", opt.dormant)
-      run:claim("softmax: BOS weight of the trigger with most", active.most, "<", opt.dormant)
+      run:claim("softmax: BOS weight of the trigger with most", active.most, "<",
+        opt.dormant)
     elseif mechanism == "relu" then
-      run:claim("relu: mean BOS weight of rows that are no trigger's", h.first_mean, "<=", 0.1)
+      run:claim("relu: mean BOS weight of rows that are no trigger's", h.first_mean,
+        "<=", 0.1)
     end
   end
 end
@@ -183,7 +188,8 @@ run:table({ "mechanism", "loss, triggers", "others", "least possible", "BOS, oth
   "least letter", "dormant", "in prompts",
   "BOS, triggers", "most", "contribution" }, rows)
 run:figure("letters", lab.plot.scatter(series, { title = "Who parks on BOS", xlog = true,
-  xlabel = "share of the letter in the data", ylabel = "mean weight on BOS", ymin = -0.05, ymax = 1.05,
+  xlabel = "share of the letter in the data", ylabel = "mean weight on BOS",
+  ymin = -0.05, ymax = 1.05,
   caption = ("rows of %d sequences by their letter"):format(opt.samples) }))
 run:figure("sequence", lab.plot.panels(panels, { columns = #panels,
   title = "Bigram-Backcopy, layer 1", samples = 1 }))

@@ -14,7 +14,8 @@ local factors = {
   { "heads", { { "2 heads", heads = 2 }, { "4 heads", heads = 4 } } },
   { "width", { { "d_model 8", d_model = 8 }, { "d_model 32", d_model = 32 } } },
   { "length", { { "8 tokens", seq_len = 8 }, { "32 tokens", seq_len = 32 } } },
-  { "lr", { { "lr 3e-4", lr = 3e-4 }, { "lr 3e-3", lr = 3e-3 }, { "lr 1e-2", lr = 1e-2 } } },
+  { "lr", { { "lr 3e-4", lr = 3e-4 }, { "lr 3e-3", lr = 3e-3 },
+    { "lr 1e-2", lr = 1e-2 } } },
   { "optimizer", { { "AdamW", optimizer = "adamw" },
     { "SGD, lr 1", optimizer = "sgd", lr = 1.0 } } },
   { "decay", { { "AdamW, decay 0.01", optimizer = "adamw", weight_decay = 0.01 },
@@ -84,7 +85,8 @@ for _, failure in ipairs(failures) do print("failed: " .. failure) end
 
 --- Sums over the runs of a cell, as means.
 local function cell_of(list)
-  local c = { runs = #list, solved = 0, steps = 0, error = 0, first = 0, contribution = 0 }
+  local c = { runs = #list, solved = 0, error = 0, steps = 0, first = 0,
+    contribution = 0 }
   for _, r in ipairs(list) do
     c.solved = c.solved + (r.error <= opt.solved and 1 or 0)
     c.error = math.max(c.error, r.error)
@@ -118,8 +120,8 @@ run:add("conditions", { settings = settings })
 for m, mechanism in ipairs(opt.attention) do
   print(("\n%s, %d seed%s: mean steps, largest error, means of the head with most BOS weight")
     :format(mechanism, seeds, seeds == 1 and "" or "s"))
-  run:table({ "factor", "value", "solved", "steps", "error", "BOS weight", "contribution" },
-    rows[m])
+  run:table({ "factor", "value", "solved", "steps", "error", "BOS weight",
+    "contribution" }, rows[m])
 end
 local labels = {}
 for i, s in ipairs(settings) do labels[i] = s.label end
@@ -138,7 +140,8 @@ for _, mechanism in ipairs { "softmax", "relu" } do
     end
   end
   if mechanism == "softmax" and high >= 0 then
-    run:claim("softmax: least weight on position 1 where the task is solved", low, ">=", 0.5)
+    run:claim("softmax: least weight on position 1 where the task is solved", low, ">=",
+      0.5)
   elseif mechanism == "relu" and high >= 0 then
     run:claim("relu: most weight on position 1 where the task is solved", high, "<=", 0.1)
   end

@@ -3,9 +3,9 @@
 -- Error against missing sink, three ways. The softmax witness by hand, in f64, at growing
 -- temperature; the paper's one-layer model (figure 3 a, b) along its training, several
 -- seeds; and the same model trained under a cap, a penalty on weight on position 1 above
--- 0.99, 0.9 or 0.5. Of two things one must go wrong in a row whose weight on position 1 is
--- at most 1 - m: its m of other weight carries content to where nothing should be, by m
--- times what the value map lets through, or the value map lets little through and the
+-- 0.99, 0.9 or 0.5. Of two things one must go wrong in a row whose weight on position 1
+-- is at most 1 - m: its m of other weight carries content to where nothing should be, by
+-- m times what the value map lets through, or the value map lets little through and the
 -- trigger's row lacks as much. Both are least at m / (1 + m): the floor drawn.
 local lab = require "sinklab"
 
@@ -23,7 +23,8 @@ local opt = lab.options {
   attention = { "softmax", doc = "mechanism" },
   temperatures = { { 2, 3, 4, 5, 7, 10, 14, 20 }, "of the witness", min = 0 },
   capped = { true, "train under caps too" },
-  caps = { { 0.99, 0.9, 0.5 }, "most weight on position 1 in plain rows", above = 0, max = 1 },
+  caps = { { 0.99, 0.9, 0.5 }, "most weight on position 1 in plain rows", above = 0,
+    max = 1 },
   cap_steps = { 6000, "steps of a training under a cap and of one without", min = 1 },
   penalty = { 100.0, "times the mean square of weight above the cap", above = 0 },
   quick = { false, "one seed, one cap, fewer steps" },
@@ -113,7 +114,8 @@ for i, c in ipairs(temperatures) do
   end
 end
 print "\nThe softmax witness (f64)"
-run:table({ "c", "error, sample", "worst error", "smallest BOS weight", "1 - that" }, rows)
+run:table({ "c", "error, sample", "worst error", "smallest BOS weight", "1 - that" },
+  rows)
 
 -- The paper's training.
 local curves, table_rows = {}, {}
@@ -157,6 +159,14 @@ run:table({ "seed", "steps", "stopped by", "error, last batch", "error, 4096 fre
 -- Longer, at a rate that falls, without a cap and under each.
 local function floor_of(gap) return gap / (1 + gap) end
 
+--- The floor of a model whose scores know neither content nor position: under a cap on
+-- row 2, which sees one token, BOS's score is at most log (cap / (1 - cap)) above the
+-- others', and the last row, which sees L - 1, lacks this much.
+local function floor_of_cap(cap)
+  local others = (opt.seq_len - 1) * (1 - cap) / cap
+  return floor_of(others / (1 + others))
+end
+
 --- Train to the end and certify; `cap` nil: none.
 local function long(cap)
   local label = cap and ("cap-%g"):format(cap) or "no-cap"
@@ -167,14 +177,15 @@ local function long(cap)
     schedule = lab.schedule.wsd { lr = opt.lr, min = opt.lr / 100, warmup = 0,
       decay_start = cap_steps * 2 // 3, steps = cap_steps },
     batch = opt.batch_size, steps = cap_steps, seed = opt.seed, eval = 4096,
-    label = label, log_every = math.max(1, cap_steps // 60), on_log = watch(model, curve) })
+    label = label, log_every = math.max(1, cap_steps // 60),
+    on_log = watch(model, curve) })
   local batch = task:batch { n = 4096 }
   local h = lab.sinks(model, batch, { maps = false }).heads[1]
   local first, plain = first_weights(model, batch)
   local certificate = lab.certify(model, task, { starts = starts })
   local r = { cap = cap, linf = certificate.sampled, worst = certificate.worst,
     mean = h.first_mean, min = h.first_min, max = (first * plain):max():item(),
-    floor = floor_of(1 - h.first_min) }
+    floor = floor_of(1 - h.first_min), predicted = cap and floor_of_cap(cap) }
   run:add(label, { train = log, cap = r })
   return r, curve
 end
@@ -182,14 +193,16 @@ end
 local function cells(r)
   return { r.cap and ("%g"):format(r.cap) or "none", ("%.4f"):format(r.mean),
     ("%.4f"):format(r.min), ("%.4f"):format(r.max), ("%.2g"):format(r.floor),
+    r.predicted and ("%.2g"):format(r.predicted) or "-",
     ("%.2g"):format(r.linf), ("%.2g"):format(r.worst) }
 end
 
 local series = {}
 if opt.capped then
   local free, curve = long(nil)
-  local cap_rows, ends, least = { cells(free) }, { x = { 1 - free.min }, y = { free.worst },
-    label = "worst, certified", markers = true }, math.huge
+  local cap_rows, least = { cells(free) }, math.huge
+  local ends = { x = { 1 - free.min }, y = { free.worst }, label = "worst, certified",
+    markers = true }
   series[1] = curve
   for i, cap in ipairs(caps) do
     local r
@@ -205,8 +218,8 @@ if opt.capped then
       :format(cap), floor_of(1 - cap) / free.worst, ">=", 10)
   end
   print(("\nTrained for %d steps under a cap on BOS weight in plain rows"):format(cap_steps))
-  run:table({ "cap", "BOS mean", "BOS min", "BOS max", "floor", "error, sample",
-    "worst error" }, cap_rows)
+  run:table({ "cap", "BOS mean", "BOS min", "BOS max", "floor",
+    "predicted", "error, sample", "worst error" }, cap_rows)
   run:claim("the least error of a sample under a cap, over that without one",
     least / free.linf, ">=", 10)
   series[#series + 1] = ends

@@ -2,7 +2,8 @@
 --
 -- First the witness, by hand in f64: its worst error (lab.certify) is at rounding level,
 -- its BOS weight exactly 0, with triggers at 3 and later (the released code) and at 2 and
--- later (the theory). Then the trained one-layer ReLU model (figure 3 c, d), several seeds.
+-- later (the theory). Then the trained one-layer ReLU model (figure 3 c, d), several
+-- seeds.
 local lab = require "sinklab"
 
 local opt = lab.options {

@@ -1,9 +1,9 @@
 --- certify.lua - lab.certify: the worst loss of a model on a task, not a sample's.
 --
 -- The loss of the theorems is a supremum: over all that a task may ask, the largest error
--- of any row, which a sample never reaches. Here it is sought by projected gradient ascent
--- over the content of sequences. What is found is a lower bound of the supremum, and the
--- supremum itself where the error is as simple as that of the witnesses.
+-- of any row, which a sample never reaches. Here it is sought by projected gradient
+-- ascent over the content of sequences. What is found is a lower bound of the supremum,
+-- and the supremum itself where the error is as simple as that of the witnesses.
 local core = require "sinklab.core"
 local check = require "sinklab.check"
 

@@ -9,7 +9,8 @@ local task = {}
 
 --- Every task by name: which module makes it, its source, what it asks.
 task.list = {
-  { "trigger_mean", "trigger", "arXiv 2603.11487", "the mean of the tokens so far at a trigger" },
+  { "trigger_mean", "trigger", "arXiv 2603.11487",
+    "the mean of the tokens so far at a trigger" },
   { "trigger_max", "trigger", "ours", "their largest, coordinate by coordinate" },
   { "trigger_sum", "trigger", "ours", "their sum" },
   { "trigger_copy", "trigger", "ours", "the token before the trigger" },
@@ -18,7 +19,8 @@ task.list = {
   { "retrieval", "context", "ours", "the value that belongs to the trigger's key" },
   { "induction", "context", "ours", "the second half of a repeated string" },
   { "regression", "context", "ours", "a linear map learnt from examples in the context" },
-  { "backcopy", "text", "arXiv 2410.13835", "bigrams; after a trigger, the token before it" },
+  { "backcopy", "text", "arXiv 2410.13835",
+    "bigrams; after a trigger, the token before it" },
   { "unigram", "text", "negative control", "independent tokens: nothing to attend to" },
 }
 

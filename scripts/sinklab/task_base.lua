@@ -25,12 +25,12 @@ end
 --- A task from a sampler: lab.task { name =, sample =, ... }.
 --
 -- t:fill(shape, function (buffer, step, first_sample) ... end) gives a tensor that the
--- function fills with buffer:set(i, ..., x), buffer:copy(tensor) and so on; what it leaves
--- is 0. It is called for every shard of every step and keeps training on one thread, so
--- it is slower than operations. `step` counts from 1 in training and is 0 elsewhere,
--- `first_sample` says which sequence of the batch, from 0, comes first in the buffer.
--- The same arguments should give the same numbers. An error in it ends the training,
--- and the model keeps the parameters that it had before that step.
+-- function fills with buffer:set(i, ..., x), buffer:copy(tensor) and so on; what it
+-- leaves is 0. It is called for every shard of every step and keeps training on one
+-- thread, so it is slower than operations. `step` counts from 1 in training and is 0
+-- elsewhere, `first_sample` says which sequence of the batch, from 0, comes first in the
+-- buffer. The same arguments should give the same numbers. An error in it ends the
+-- training, and the model keeps the parameters that it had before that step.
 --
 -- @param name      for records and messages
 -- @param sample    function (t, B, options) -> { x =, y =, ... }: t draws (t:uniform,

@@ -14,8 +14,8 @@ local function join(list, axis)
   while #list > 1 do
     local out = {}
     for i = 1, #list, MOST do
-      out[#out + 1] = core.concat(table.move(list, i, math.min(i + MOST - 1, #list), 1, {}),
-        axis)
+      local part = table.move(list, i, math.min(i + MOST - 1, #list), 1, {})
+      out[#out + 1] = core.concat(part, axis)
     end
     list = out
   end
@@ -147,31 +147,34 @@ local function read_text(what, path)
   local file <close>, message = io.open(path, "rb")
   local text = file and file:read "a"
   if not text then check.fail("%s: %s", what, message or path .. ": cannot be read") end
-  if #text < 2 then check.fail("%s: %s holds %d bytes; it must hold text", what, path, #text) end
+  if #text < 2 then
+    check.fail("%s: %s holds %d bytes; it must hold text", what, path, #text)
+  end
   return text
 end
 
 --- Bigram-Backcopy: lab.task.backcopy { triggers =, seq_len =, variant =, ... }.
 --
--- BOS, then one letter from the text's unigram without triggers, then: after a trigger (one
--- of the most frequent letters) the token before it, after any other letter one from the
--- text's bigram. All next tokens are asked. Ids: letters by their byte from 0, BOS tokens,
--- the delimiter.
+-- BOS, then one letter from the text's unigram without triggers, then: after a trigger
+-- (one of the most frequent letters) the token before it, after any other letter one from
+-- the text's bigram. All next tokens are asked. Ids: letters by their byte from 0, BOS
+-- tokens, the delimiter.
 -- @param triggers   how many letters are triggers, default 3
 -- @param seq_len    default 256
 -- @param variant    "bbm" (default); "markov": bigrams only, nothing to attend to;
 --                   "dormant_markov": after a trigger, the bigram of the token before it;
 --                   "interpolate": after a trigger, the token before it with probability
---                   mix, else the bigram; "icl": letters from the unigram until one occurs
---                   again, which then repeats
+--                   mix, else the bigram; "icl": letters from the unigram until one
+--                   occurs again, which then repeats
 -- @param mix        of "interpolate", default 0.5
 -- @param bos        how many BOS tokens a sequence begins with: 0, 1 (default) or 2
 -- @param delimiter  probability that a letter is followed by the delimiter, after which a
 --                   letter of the unigram stands; default 0: there is none
 -- @param path       of the text, default 40 kB of Shakespeare that come with sinklab
--- @return task      with trigger_ids (from 0), letters (list: id + 1 -> letter), bos_id, and
---                   oracle (batch) -> (B, seq_len), -log of each target's probability; its
---                   batches have is_trigger (B, seq_len), 1 where the token is a trigger
+-- @return task      with trigger_ids (from 0), letters (list: id + 1 -> letter), bos_id,
+--                   and oracle (batch) -> (B, seq_len), -log of each target's
+--                   probability; its batches have is_trigger (B, seq_len), 1 where the
+--                   token is a trigger
 -- @error the text cannot be read
 -- @source Guo et al. 2024, arXiv 2410.13835, and its released code
 -- @example
@@ -266,7 +269,8 @@ function text_tasks.backcopy(given)
 
   local task = base.new { name = "backcopy", sample = sample, seq_len = L, vocab = vocab,
     oracle = function(batch) return oracle(law_of, batch) end }
-  task.trigger_ids, task.letters, task.bos_id = ids, counts.letters, o.bos > 0 and n or nil
+  task.trigger_ids, task.letters = ids, counts.letters
+  task.bos_id = o.bos > 0 and n or nil
   return task
 end
 

@@ -27,7 +27,8 @@ end
 
 function answers.copy(s)
   local L = s.x.shape[2]
-  local before = core.eq(s.position:reshape { 1, 1, L }, s.trigger:reshape { -1, 1, 1 } - 1)
+  local before = core.eq(s.position:reshape { 1, 1, L },
+    s.trigger:reshape { -1, 1, 1 } - 1)
   return core.matmul(before, s.x)
 end
 
@@ -66,7 +67,8 @@ local function rules(extra)
     trigger = { "table" },
     default = { "number", default = 0 },
     present = { "number", default = 1, min = 0, max = 1 },
-    bos = { "string", default = "first", choices = { "first", "absent", "random", "moved" } },
+    bos = { "string", default = "first",
+      choices = { "first", "absent", "random", "moved" } },
     anchors = { "integer", default = 1, min = 1, max = 2 },
   }
   for key, rule in pairs(extra or {}) do r[key] = rule end
@@ -162,16 +164,18 @@ local function make(name, kinds, given, extra)
     return { x = x, y = y, trigger = shown, kind = s.kind }
   end
 
-  return base.new { name = name, domain = { draw = draw, build = build }, seq_len = L,
-    d_model = d, triggers = { first, last },
+  local task = base.new { name = name, domain = { draw = draw, build = build },
+    seq_len = L, d_model = d, triggers = { first, last },
     options = { trigger = { "integer", min = 1 } } }
+  task.bos, task.anchors = o.bos, o.anchors -- what lab.witness relies on
+  return task
 end
 
 --- The trigger-conditional mean: lab.task.trigger_mean { d_model =, seq_len =, ... }.
 --
 -- Position 1 is BOS: coordinate 1 is 1, the rest 0. Later tokens hold uniform (-1, 1)
--- noise in coordinates 3..d-1; coordinate d is 1 but at the trigger, whose coordinate 2 is
--- 1 instead. The target is 0 everywhere but at the trigger j, where it is the mean of
+-- noise in coordinates 3..d-1; coordinate d is 1 but at the trigger, whose coordinate 2
+-- is 1 instead. The target is 0 everywhere but at the trigger j, where it is the mean of
 -- tokens 2..j (the trigger counted, BOS left out); with `residual` the token itself is
 -- added everywhere. The options from `default` on are our own extensions.
 -- @param d_model   default 16, at least 4

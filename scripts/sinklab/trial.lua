@@ -18,8 +18,8 @@ end
 
 -- Tasks by name: how each is made, from more options (seq_len, d_model) or none; `sinks`:
 -- the task whose sequences sinks are measured on, where BOS has no fixed place in the
--- task itself; `model`: what differs from the paper's one-layer model; `share` of the steps
--- that is enough, where a step costs more.
+-- task itself; `model`: what differs from the paper's one-layer model; `share` of the
+-- steps that is enough, where a step costs more.
 local function mean(more)
   return function(o)
     local options = { residual = true, d_model = o.d_model, seq_len = o.seq_len }
@@ -112,7 +112,8 @@ function trial.run(point)
     norm = p.norm, norm_place = p.norm_place, mlp = p.mlp,
     init = init_values.normal(p.init), seed = p.seed }
   local log = train(m, asked, { optimizer = optimizers[p.optimizer](p), batch = p.batch,
-    steps = math.ceil(p.steps * (entry.share or 1)), seed = p.seed, eval = 0, log_every = math.max(1, p.steps),
+    steps = math.ceil(p.steps * (entry.share or 1)), seed = p.seed, eval = 0,
+    log_every = math.max(1, p.steps),
     stop = asked.vocab and {} or { linf = p.stop }, quiet = true })
   local batch = asked:batch { n = p.samples, seed = 1 }
   local loss, linf = asked.loss(m:forward(batch.x), batch)

@@ -24,7 +24,7 @@ check.test("the softmax witness: its exact supremum, to 1e-10", function()
   end
 end)
 
-check.test("the ReLU witness: nothing but rounding, with residual and at position 2 too", function()
+check.test("the ReLU witness: nothing but rounding, with triggers at position 2 too", function()
   for _, given in ipairs { {}, { trigger = { 2, 16 } } } do
     local task = lab.task.trigger_mean(given)
     local found = lab.certify(lab.witness.relu(task), task, { starts = 8, samples = 64 })
@@ -101,6 +101,12 @@ check.test("what cannot be certified is said", function()
   model.params.flat:fill(0 / 0)
   check.raises("the error of model attention_only on task 'trigger_mean' is NaN",
     lab.certify, model, task, { starts = 2, samples = 2 })
+  check.raises("lab.witness.relu: the task must be lab.task.trigger_mean with BOS at position 1 alone, got task 'idle'",
+    lab.witness.relu, lab.task.idle {})
+  check.raises("got task 'trigger_mean' with BOS moved", lab.witness.softmax,
+    lab.task.trigger_mean { bos = "moved" }, 5)
+  check.raises("got task 'trigger_mean' with two anchors", lab.witness.softpick,
+    lab.task.trigger_mean { anchors = 2 })
   check.raises("lab.task: give either sample or domain", lab.task,
     { name = "mine", seq_len = 2, d_model = 2 })
 end)

@@ -4,6 +4,7 @@
 --   lua, c  a file, under the name in its first comment, for the commands after it
 --   repl   a session at the prompt: check_lua_repl.c types the README's
 --   json, text, lua example  shown, not run here
+--   experiment  commands that take minutes: test_experiments.lua runs them --quick
 -- The README's two first commands are .ci/run's: here only that it calls them.
 local check = require "check"
 local process = require "process"
@@ -54,6 +55,7 @@ kinds.lua, kinds.c = keep, keep
 
 -- A prompt needs a terminal: check_lua_repl.c types these.
 function kinds.repl() end
+function kinds.experiment() end
 function kinds.json() end
 kinds["lua example"] = function() end -- of docs/reference.md: test_help.lua runs them
 function kinds.text() end
