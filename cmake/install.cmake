@@ -12,6 +12,11 @@ install(DIRECTORY include/sinklab DESTINATION include
         FILES_MATCHING PATTERN "*.h")
 install(FILES docs/sinklab.1 DESTINATION share/man/man1)
 install(FILES docs/sinklab.3 DESTINATION share/man/man3)
+install(FILES docs/completion/sinklab
+        DESTINATION share/bash-completion/completions)
+install(FILES docs/completion/_sinklab DESTINATION share/zsh/site-functions)
+install(FILES docs/completion/sinklab.fish
+        DESTINATION share/fish/vendor_completions.d)
 install(FILES LICENSE README.md CHANGELOG.md DESTINATION share/doc/sinklab)
 install(DIRECTORY docs/ DESTINATION share/doc/sinklab
         FILES_MATCHING PATTERN "*.md" PATTERN "*.png")

@@ -1,18 +1,22 @@
 -- docs/generate.lua - Write what is made from the doc comments and the commands' table.
 --
--- build/sinklab run docs/generate.lua writes docs/reference.md, docs/sinklab.1 and
--- docs/sinklab.3 anew; with --check it writes nothing and ends with status 1 if one of
--- them is not what it should be.
+-- build/sinklab run docs/generate.lua writes docs/reference.md, the man pages and the
+-- shells' completions anew; with --check it writes nothing and ends with status 1 if one
+-- of them is not what it should be.
 local lab = require "sinklab"
 local core = require "sinklab.core"
 local opt = lab.options { check = { false, "only say what is stale" } }
 
 local reference, manual = require "sinklab.reference", require "sinklab.manual"
+local completion = require "sinklab.commands.completion".scripts
 local folder = arg[0]:match "^(.*)/[^/]*$" or "."
 local pages = {
   { "reference.md", reference.markdown },
   { "sinklab.1", manual.commands },
   { "sinklab.3", manual.library },
+  { "completion/sinklab", function() return completion.bash end },
+  { "completion/_sinklab", function() return completion.zsh end },
+  { "completion/sinklab.fish", function() return completion.fish end },
 }
 
 local stale = {}

@@ -41,7 +41,9 @@ for file in bin/sinklab lib/sinklab/plugins/softmax.so \
   share/sinklab/scripts/templates/template_row.c \
   share/sinklab/scripts/data/shakespeare.txt \
   lib/pkgconfig/sinklab.pc lib/cmake/sinklab/sinklabConfig.cmake \
-  share/man/man1/sinklab.1 share/man/man3/sinklab.3 share/doc/sinklab/LICENSE; do
+  share/man/man1/sinklab.1 share/man/man3/sinklab.3 \
+  share/bash-completion/completions/sinklab share/zsh/site-functions/_sinklab \
+  share/fish/vendor_completions.d/sinklab.fish share/doc/sinklab/LICENSE; do
   [ -f "$prefix/$file" ] || fail "not installed: $file"
 done
 if grep -rIl "$build" "$prefix" >"$work/log"; then

@@ -70,6 +70,7 @@ void sl_lua_open_plugins (lua_State *L);   /* plugins listed, described */
 void sl_lua_open_check (lua_State *L);     /* plugin check */
 void sl_lua_open_process (lua_State *L);   /* worker processes */
 void sl_lua_open_json (lua_State *L);      /* JSON read */
+void sl_lua_open_versions (lua_State *L);  /* libraries used */
 void sl_lua_open_database (lua_State *L);  /* SQLite */
 void sl_lua_open_lm_files (lua_State *L);  /* files of language models */
 void sl_lua_open_tokenizer (lua_State *L); /* their tokenizers */

@@ -8,6 +8,7 @@ static const struct {
 } modules[] = {
   { "system", sl_lua_open_system },
   { "json", sl_lua_open_json },
+  { "versions", sl_lua_open_versions },
   { "database", sl_lua_open_database },
   { "process", sl_lua_open_process },
   { "tensor", sl_lua_open_tensor },

@@ -29,8 +29,8 @@ local parts = {
 local private = {}
 for name in ([[
   check_plugin checks columns database figure file_exists file_stamp file_write folder
-  folder_exists hidden_measures host interrupted is_terminal json_decode json_null lua_release
-  make_folder make_folders measure_sinks nearest
+  folder_exists hidden_measures host interrupted is_terminal json_decode json_null
+  libraries lua_release make_folder make_folders measure_sinks nearest
   pending_interrupt plugin plugins_loaded quiet quit raise scripts
   parent_begin parent_receive parent_send process process_wait row_classes sink_collector
   stop_if_interrupted trainer

@@ -13,6 +13,53 @@ local function long_bracket(text, i)
   return last or #text + 1, last == nil
 end
 
+--- The end of the string, comment or long bracket that begins at `i`, or nil if none
+-- does; and whether it is not closed.
+local function opaque(text, i)
+  if text:find("^%-%-", i) then
+    local last, unclosed = long_bracket(text, i + 2)
+    if last then return last, unclosed end
+    last = text:find("\n", i, true)
+    return last or #text + 1, last == nil
+  elseif text:find("^[\"']", i) then
+    local quote, at = text:sub(i, i), i + 1
+    while at <= #text and text:sub(at, at) ~= quote do
+      at = at + (text:sub(at, at) == "\\" and 2 or 1)
+    end
+    return at, at > #text
+  elseif text:find("^%[", i) then
+    return long_bracket(text, i)
+  end
+end
+
+--- The keys of the table constructor that opens at `at`: a list of names.
+function scan.table_keys(text, at)
+  local keys, depth, i = {}, 0, at
+  while i <= #text do
+    local last = opaque(text, i)
+    local c = text:sub(i, i)
+    if last then
+      i = last
+    elseif closers[c] then
+      depth = depth + 1
+    elseif c == ")" or c == "]" or c == "}" then
+      depth = depth - 1
+      if depth == 0 then break end
+    end
+    if depth == 1 and (i == at or c == "," or c == ";") and not last then
+      local rest = i + 1
+      while true do -- past comments
+        rest = text:find("%S", rest) or #text + 1
+        if not text:find("^%-%-", rest) then break end
+        rest = opaque(text, rest) + 1
+      end
+      keys[#keys + 1] = text:match("^([%a_][%w_]*)%s*=[^=]", rest)
+    end
+    i = i + 1
+  end
+  return keys
+end
+
 --- Read a text up to its end.
 -- @return { string = the quote ('"', "'" or "[") that is open, from = where its contents
 --         begin, comment = true in one, brackets = { { char, at }, ... } that are open }
@@ -21,33 +68,15 @@ function scan.read(text)
   local open = state.brackets
   while i <= #text do
     local c = text:sub(i, i)
-    if text:find("^%-%-", i) then
-      local last, unclosed = long_bracket(text, i + 2)
-      if not last then
-        last = text:find("\n", i, true)
-        unclosed = last == nil
-      end
-      if unclosed then
+    local last, unclosed = opaque(text, i)
+    if unclosed then
+      if c == "-" then
         state.comment = true
-        return state
+      else
+        state.string, state.from = c, text:match("^%[=*%[()", i) or i + 1
       end
-      i = last + 1
-    elseif c == '"' or c == "'" then
-      local at = i + 1
-      while at <= #text and text:sub(at, at) ~= c do
-        at = at + (text:sub(at, at) == "\\" and 2 or 1)
-      end
-      if at > #text then
-        state.string, state.from = c, i + 1
-        return state
-      end
-      i = at + 1
-    elseif c == "[" and long_bracket(text, i) then
-      local last, unclosed = long_bracket(text, i)
-      if unclosed then
-        state.string, state.from = "[", text:match("^%[=*%[()", i)
-        return state
-      end
+      return state
+    elseif last then
       i = last + 1
     else
       if closers[c] then
@@ -65,7 +94,6 @@ end
 -- gone when the chunk ends. Returns its first name.
 function scan.outer_local(text)
   local depth, i = 0, 1
-  local function skip_to(at) i = at end
   while i <= #text do
     local word, after = text:match("^([%a_][%w_]*)()", i)
     if word then
@@ -77,17 +105,9 @@ function scan.outer_local(text)
       elseif word == "end" or word == "until" or word == "elseif" then
         depth = depth - 1
       end
-      skip_to(after)
-    elseif text:find("^%-%-", i) then
-      skip_to((long_bracket(text, i + 2) or text:find("\n", i, true) or #text) + 1)
-    elseif text:find('^["\']', i) then
-      local quote, at = text:sub(i, i), i + 1
-      while at <= #text and text:sub(at, at) ~= quote do
-        at = at + (text:sub(at, at) == "\\" and 2 or 1)
-      end
-      skip_to(at + 1)
+      i = after
     else
-      skip_to((long_bracket(text, i) or i) + 1)
+      i = (opaque(text, i) or i) + 1
     end
   end
 end

@@ -1,0 +1,61 @@
+-- @NAME@: say here in one line what the experiment shows.
+--
+-- The rest of this comment is what `sinklab run @NAME@.lua --help` prints above the
+-- options. As it stands, two mechanisms learn the mean of the tokens so far, wanted at a
+-- trigger only: softmax parks its weight on the first token in between, ReLU does not.
+local lab = require "sinklab"
+
+-- Every key is an option, --key=VALUE; its type is that of the default.
+local opt = lab.options {
+  attention = { { "softmax", "relu" }, "mechanisms to compare (sinklab plugin list)" },
+  seq_len = { 8, "tokens of a sequence", min = 3 },
+  max_steps = { 3000, "at most so many updates", min = 1 },
+  lr = { 3e-3, "learning rate", above = 0 },
+  stop_linf = { 0.05, "stop when the largest error of a batch is below this", min = 0 },
+  samples = { 500, "sequences to measure on", min = 1 },
+  seed = { 0, "of the parameters and the data", min = 0 },
+}
+
+-- The run directory: everything below ends up in it, and in its run.json.
+local run = lab.run()
+
+-- What is asked of a model. ?lab.task at the prompt says how to write one of your own.
+local task = lab.task.trigger_mean { seq_len = opt.seq_len, d_model = 8 }
+
+local rows, curves = {}, {}
+for _, mechanism in ipairs(opt.attention) do
+  local model = lab.model.attention_only {
+    task = task, attention = { map = mechanism, scale = 1 }, seed = opt.seed }
+
+  local log = lab.train(model, task, {
+    optimizer = lab.optim.adam { lr = opt.lr }, batch = 64, steps = opt.max_steps,
+    stop = { linf = opt.stop_linf }, seed = opt.seed })
+
+  -- Fresh sequences with the trigger at one place, so that rows can be compared.
+  local batch = task:batch { n = opt.samples, trigger = opt.seq_len - 2 }
+  local sinks = lab.sinks(model, batch)
+
+  run:add(mechanism, { train = log, sinks = sinks })
+  run:figure(mechanism .. "-weights", lab.plot.heads(sinks,
+    { title = mechanism, samples = opt.samples }))
+
+  rows[#rows + 1] = { mechanism, log.steps, ("%.3f"):format(log.eval.linf),
+    ("%.4f"):format(sinks.first.mean) }
+  local steps, losses = {}, {}
+  for i, entry in ipairs(log.log) do steps[i], losses[i] = entry.step, entry.loss end
+  curves[#curves + 1] = { x = steps, y = losses, label = mechanism }
+end
+
+run:figure("loss", lab.plot.lines(curves,
+  { ylog = true, xlabel = "step", ylabel = "loss" }))
+run:table({ "mechanism", "steps", "error", "weight on position 1" }, rows)
+
+-- What the experiment claims. If one does not hold, sinklab ends with status 2.
+for _, mechanism in ipairs(opt.attention) do
+  local first = run[mechanism].sinks.first.mean
+  if mechanism == "softmax" then
+    run:claim("softmax sinks", first, ">=", 0.5)
+  elseif mechanism == "relu" then
+    run:claim("relu does not", first, "<=", 0.05)
+  end
+end
