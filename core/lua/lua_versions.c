@@ -17,7 +17,7 @@ static int libraries (lua_State *L) {
     const char *name, *version;
   } list[] = { { "Lua", LUA_VERSION_MAJOR "." LUA_VERSION_MINOR
                                           "." LUA_VERSION_RELEASE },
-               { "cairo", cairo_version_string () },
+               { "cairo", CAIRO_VERSION_STRING },
                { "jansson", JANSSON_VERSION },
                { "nettle", nettle },
                { "PCRE2", pcre2 },
