@@ -73,14 +73,12 @@ static void set_shares (lua_State *L, const sl_head_sinks *h) {
   } tables[] = { { "share", h->share },
                  { "boost", h->boost },
                  { "largest", h->largest } };
-  for (size_t k = 0; k < sizeof tables / sizeof *tables; k++) {
-    lua_createtable (L, 0, SL_SHARES);
+  for (size_t k = 0; k < sizeof tables / sizeof *tables; k++)
     for (int i = 0; i < SL_SHARES; i++) {
+      lua_pushfstring (L, "%s_%d", tables[k].name, sl_share_keys[i]);
       lua_pushnumber (L, tables[k].x[i]);
-      lua_rawseti (L, -2, sl_share_keys[i]);
+      lua_rawset (L, -3);
     }
-    lua_setfield (L, -2, tables[k].name);
-  }
   set_count (L, "share_rows", h->share_rows);
 }
 

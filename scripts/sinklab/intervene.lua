@@ -318,6 +318,18 @@ function methods:rows()
   return names, rows
 end
 
+--- What run:add takes: { samples =, before =, effects = list of what changed }.
+-- @return table without methods
+-- @example
+--   local task = lab.task.trigger_mean { seq_len = 6 }
+--   local model = lab.model.attention_only { task = task }
+--   local effects = lab.intervene(model, task:batch { n = 8 }, { { zero = true } })
+--   print(effects:record().effects[1].name)
+function methods:record()
+  return { samples = self.samples, before = self.before,
+    effects = table.move(self, 1, #self, 1, {}) }
+end
+
 function Effects:__tostring()
   return "loss by class of rows: before, and the difference that a change makes\n"
       .. text.table(self:rows())

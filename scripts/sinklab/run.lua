@@ -127,9 +127,10 @@ local function save_maps(self, label, sinks)
 end
 
 local function sinks_record(sinks)
-  local out = plain(sinks)
+  local out = plain(sinks.record and sinks:record() or sinks)
+  local heads = out.heads or {}
   out.heads = json.array {}
-  for i, head in ipairs(sinks.heads or {}) do
+  for i, head in ipairs(heads) do
     out.heads[i] = json.object(plain(head), head_keys)
   end
   for _, key in ipairs { "first", "proxy", "row_mass", "contribution" } do

@@ -48,6 +48,39 @@ function methods:sink_k(k, given)
   return 100 * sink:select(3, k):mean():item()
 end
 
+--- A copy without tensors, tables in tables too.
+local function without_tensors(t)
+  local out = {}
+  for key, value in pairs(t) do
+    if type(value) == "table" then
+      out[key] = without_tensors(value)
+    elseif type(value) ~= "userdata" then
+      out[key] = value
+    end
+  end
+  return out
+end
+
+--- What run.json keeps of a measurement: everything but tensors.
+-- @return table
+-- @example
+--   local task = lab.task.trigger_mean {}
+--   local model = lab.model.attention_only { task = task }
+--   print(lab.sinks(model, task:batch { n = 16 }):record().heads[1].first_mean)
+function methods:record()
+  local out = without_tensors(self)
+  local secondary = out.hidden and out.hidden.secondary
+  if secondary then -- counts beside a list of tokens: two values for JSON
+    out.hidden.secondary = { tokens = {} }
+    for key, value in pairs(secondary) do
+      local to = type(key) == "string" and out.hidden.secondary
+          or out.hidden.secondary.tokens
+      to[key] = value
+    end
+  end
+  return out
+end
+
 local columns = {
   { "layer", "%d" }, { "head", "%d" }, { "first_mean", "%.4f" },
   { "first_min", "%.4f" }, { "first_std", "%.1e" }, { "trigger_first", "%.4f" },

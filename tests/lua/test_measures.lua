@@ -180,11 +180,10 @@ local function brute(b, weights, scores, outputs, threshold)
   r.rate, r.proxy_rate, r.value_norm = mean(a1), mean(proxies), mean(norms)
   r.drain, r.column_entropy, r.column_weight = mean(drains), mean(h_columns), mean(cw)
   r.null_rate, r.null_above = mean(null), mean(above)
-  r.share, r.boost, r.largest = {}, {}, {}
   for _, k in ipairs { 1, 4, 8 } do
-    r.share[k] = mean(shares[k])
-    r.boost[k] = mean(shares[k]) / mean(even[k])
-    r.largest[k] = mean(largest[k])
+    r["share_" .. k] = mean(shares[k])
+    r["boost_" .. k] = mean(shares[k]) / mean(even[k])
+    r["largest_" .. k] = mean(largest[k])
   end
   for g = 1, 3 do
     r.groups[g] = { rows = #r.groups[g].first, first = mean(r.groups[g].first),
@@ -419,6 +418,19 @@ check.test("a row that sees nothing is counted and left out", function()
   -- a_1 counts the nine rows that are left
   check.close(found.column:select(1, 1):select(1, 1):totable()[1] * 9,
     head.first_mean * 8 + 1, 1e-12)
+end)
+
+check.test("a record holds all but tensors", function()
+  local b = labelled(task)
+  local found = lab.sinks(model, b, { measures = "all", thresholds = { 0.1, 0.2 },
+    keep = { { 1, 2 } } })
+  local json = require "sinklab.json"
+  local back = core.json_decode(json.encode(found:record()))
+  check.close(back.heads[3].classes.plain.entropy, found.heads[3].classes.plain.entropy, 0)
+  check.equal({ back.heads[1].curve[2].threshold, back.kept[1].head, back.column },
+    { 0.2, 2 })
+  check.close(back.hidden.states[2].kurtosis, found.hidden.states[2].kurtosis, 0)
+  check.equal(#back.hidden.secondary.tokens, #found.hidden.secondary)
 end)
 
 check.test("docs/measures.md says what every measure is", function()

@@ -57,7 +57,7 @@ check.test("1,000 tokens, as dense f64 gives it, to 1e-5", function()
     check.equal(head.rate, a[1] > 0.01 and 1.0 or 0.0)
     local last = w:narrow(1, T - 63, 64)
     for _, n in ipairs { 1, 4, 8 } do
-      check.close(head.share[n], core.sum(last:narrow(2, 1, n), 2):mean():item(), 1e-5)
+      check.close(head["share_" .. n], core.sum(last:narrow(2, 1, n), 2):mean():item(), 1e-5)
     end
     local out = core.linear(part(v), w_o:narrow(2, (h - 1) * D + 1, D):to "f64")
     local norms = core.sqrt(core.sum(out * out, 3)):totable()[1]
