@@ -39,6 +39,7 @@ check.test("a prompt, in full", function()
   for _, name in ipairs { "first", "residual", "head-2-3", "head-5-1" } do
     process.read(folder .. "/a/" .. name .. ".png")
   end
+  check.contains(process.read(folder .. "/a/report.html"), "head-2-3")
 end)
 
 local opened = assert(lab.lm.open(stories))
@@ -58,7 +59,7 @@ check.test("how every sample begins, in words; doubled ones are warned about", f
     return table.concat(begun.warnings, " ")
   end
   check.equal(begins(nil, "auto: <s> (1)", { 1 }), "")
-  begins("none", "none: none", {})
+  begins("none", "none", {})
   begins("one", "one: <s> (1)", { 1 })
   check.contains(begins("two", "two: two of <s> (1)", { 1, 1 }),
     "sample 1 begins with token 1 twice")
@@ -146,6 +147,22 @@ check.test("token ids need no tokenizer", function()
   local r = sinks(models .. "arch/opt/hf", "--ids=2,5,9,33,7", "--bos=2", "--out=j")
   check.equal(r.code, 0, r.err)
   check.contains(r.out, "beginning: 2: 2")
+end)
+
+check.test("the benchmark of a prefill, beside a peer that says 100 tokens/s", function()
+  local peer = process.write(folder .. "/peer", [[
+#!/bin/sh
+# as llama-bench is called: -m FILE -p TOKENS -n 0 -t THREADS -r REPEATS -o json
+head -c 4 "$2" | grep -q GGUF && echo '[ { "n_prompt": '$4', "avg_ts": 100.0 } ]'
+]])
+  process.shell("chmod +x '" .. peer .. "'")
+  local r = process.run({ "run", arg[0]:match "^(.*)/lua/[^/]*$" .. "/bench/prefill.lua",
+    "--layers=1", "--d_model=32", "--heads=2", "--kv_heads=2", "--d_ffn=64", "--vocab=50",
+    "--tokens=8", "--longest=64", "--repeats=1", "--peer=" .. peer, "--threads=1" },
+    { folder = folder })
+  check.equal(r.code, 0, r.err)
+  check.contains(r.out, "prefill of 8 tokens: ")
+  check.contains(r.out, "peer: 100.0 tokens/s; with measurements sinklab has ")
 end)
 
 -- Which heads tell two classes apart.

@@ -1,6 +1,6 @@
 -- test_readme.lua - every fenced block of README.md and docs/*.md does what it says.
 --
---   sh     commands, run one by one in a folder that has build, include and scripts
+--   sh     commands, run one by one in a folder that has build, include, scripts and tests
 --   lua, c  a file, under the name in its first comment, for the commands after it
 --   repl   a session at the prompt: check_lua_repl.c types the README's
 --   json, text, lua example  shown, not run here
@@ -65,7 +65,7 @@ for path in listing.out:gmatch "[^\n]+" do
   local name = path:match "([^/]*)$"
   local folder = process.folder("readme-" .. name)
   for _, folders in ipairs { { build, "build" }, { source .. "/include", "include" },
-    { source .. "/scripts", "scripts" } } do
+    { source .. "/scripts", "scripts" }, { source .. "/tests", "tests" } } do
     process.shell(("ln -s '%s' '%s/%s'"):format(folders[1], folder, folders[2]))
   end
   for _, block in ipairs(blocks(process.read(path))) do

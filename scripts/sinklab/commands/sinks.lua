@@ -191,6 +191,9 @@ local function run_sinks(words, given)
   say("\nprefill with measurements: %.0f tokens/s%s", speed.tokens_per_s,
     speed.share and (", %.0f %% of the arithmetic peak"):format(100 * speed.share) or "")
   run:add("speed", speed)
+  run:finish()
+  local page, why = require "sinklab.report".write({ run.folder })
+  if not page then command.refuse("report: %s", why) end
 end
 
 return {
@@ -201,7 +204,7 @@ prefill as it runs: the weight on position 1, Sink_1^eps (100 times the share of
 and heads whose mean weight on position 1 is above eps), the position after it that gets
 most, entropy, row mass, contribution, norms of values and of the residual stream, massive
 activations. Nothing of the size tokens x tokens is held but the heads that --keep names.
-Results go to the run directory: run.json, figures, arrays.
+Results go to the run directory: run.json, figures, arrays and report.html.
 What every sample begins with is always printed: --bos=auto does what the model's file
 says, none adds nothing, one or two its beginning token, anything else is a token id or a
 token of the vocabulary.

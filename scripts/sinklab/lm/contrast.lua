@@ -151,7 +151,9 @@ end
 -- @param model    from lab.lm.open
 -- @param list     sequences, as for lab.lm.sinks
 -- @param classes  for each 0 or 1; or for each a list with 0, 1 or -1 (left out) a token
--- @param given    { permutations = 999, seed = 0, progress = function (done, of) }
+-- @param permutations  how often the classes are dealt anew, default 999
+-- @param seed     of that, default 0
+-- @param progress  function (done, of), called after every sequence
 -- @return list of { layer, head, mean_0, mean_1, difference, z, p, p_family }, the most
 --         different first, with n0 and n1, how many rows or sequences; prints as a table
 -- @error one class only; classes of both kinds
@@ -206,9 +208,7 @@ function contrast.contrast(model, list, classes, given)
   end
   table.sort(out, function(a, b)
     if a.p_family ~= b.p_family then return a.p_family < b.p_family end
-    if a.difference ~= b.difference then
-      return math.abs(a.difference) > math.abs(b.difference)
-    end
+    if a.z ~= b.z then return math.abs(a.z) > math.abs(b.z) end
     return a.layer < b.layer or a.layer == b.layer and a.head < b.head
   end)
   return setmetatable(out, Contrast)

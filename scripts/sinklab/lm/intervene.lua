@@ -173,8 +173,8 @@ end
 --                 mechanism = a plugin's name or { NAME, OPTION = VALUE } (with layers =
 --                 those that get it, default all), zero = true, mask = position or list,
 --                 onto, off, remove = position, value = { position = 1, to = 0 }: as for
---                 lab.intervene, with heads = "each" (default: one at a time), "all" or a
---                 list of { layer, head } together; name = }
+--                 lab.intervene, with heads = "each" (default: one at a time), "all" or
+--                 a list of { layer, head } together; name = }
 -- @param given    as for lab.lm.sinks
 -- @return { before = sinks, { name =, layer =, head =, loss =, loss_before =, loss_change
 --         =, predicted = tokens compared, sinks =, heads = { { layer =, head =, first_mean

@@ -87,12 +87,15 @@ end
 -- @param model  from lab.lm.open
 -- @param list   a list of token ids, or of such lists; or of sequences { ids =, documents
 --               = the places, from 1, where packed documents begin }
--- @param given  { batch = 1: sequences at once, padding = "right" or "left", loss = true,
---               groups = for each sequence a class (from 0) of its plain rows, or one for
---               each place, progress = function (done, of) }, and of lab.sinks: measures,
---               maps, keep, threshold, thresholds, dormant
--- @return what lab.sinks returns, and { loss = nats a token, predicted = how many, losses =
---         for each sequence the nats by the number of a token, seconds }
+-- @param batch     sequences at once, default 1
+-- @param padding   "right" (default) or "left"
+-- @param loss      default true: how well the sequences are predicted
+-- @param groups    for each sequence a class (from 0) of its plain rows, or a list with
+--                  one for each place (negative: none)
+-- @param progress  function (done, of), called after every batch
+-- @param measures, maps, keep, threshold, thresholds, dormant  as for lab.sinks
+-- @return what lab.sinks returns, and { loss = nats a token, predicted = how many,
+--         losses = for each sequence the nats by the number of a token, seconds }
 -- @error sequences that are empty or hold ids outside the vocabulary
 -- @example
 --   local model = lab.lm.random { layers = 2 }
@@ -157,9 +160,9 @@ function measure.losses(model, list)
   return out
 end
 
---- What model:attention does.
+--- What language_model:attention does.
 function measure.attention(model, given)
-  local what = "model:attention"
+  local what = "language_model:attention"
   local o = check.options(what, given, {
     ids = { "table tensor", required = true },
     layer = { "integer", required = true, min = 1, max = model.config.layers },

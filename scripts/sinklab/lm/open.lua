@@ -11,7 +11,7 @@ local weights = require "sinklab.lm.weights"
 local open = {}
 
 local methods = {}
-local Model = { __index = methods, __name = "sinklab.lm.model" }
+local Model = { __index = methods, __name = "sinklab.language_model" }
 
 --- The attention that a layer was trained with: { mechanism, param (heads, 1) }.
 local function own_attention(model, parts)
@@ -82,11 +82,13 @@ local function as_tensor(t) return type(t) == "table" and core.tensor(t) or t en
 --
 -- Nothing of the size T x T is made: attention goes by in blocks of rows. What a later
 -- layer needs is all that is kept.
--- @param ids    token ids from 0: a list, a list of equally long lists, or a tensor (B, T)
--- @param given  { length = (B) valid tokens of each sequence, begin = (B, T) the first
---               position, from 0, that each token may see, positions = (B, T) in place
---               of 0, 1, 2, ..., layer = function (layer, h): called with what every
---               layer gives, and as layer 0 with the input of the first }
+-- @param ids        token ids from 0: a list, a list of equally long lists, or a tensor
+--                   (B, T)
+-- @param length     (B): valid tokens of each sequence
+-- @param begin      (B, T): the first position, from 0, that each token may see
+-- @param positions  (B, T), in place of 0, 1, 2, ...
+-- @param layer      function (layer, h): called with what every layer gives, and as layer
+--                   0 with the input of the first
 -- @return hidden states (B, T, d_model) before the final norm
 -- @error ids outside the vocabulary; more tokens than learned positions; weights that
 --        hold NaN
@@ -94,7 +96,7 @@ local function as_tensor(t) return type(t) == "table" and core.tensor(t) or t en
 --   local model = lab.lm.random {}
 --   print(model:forward { 1, 5, 6 })
 function methods:forward(ids, given)
-  local what = "model:forward"
+  local what = "language_model:forward"
   local o = check.options(what, given, forward_rules)
   local t = ids_of(self, what, ids)
   local run = { length = as_tensor(o.length), begin = as_tensor(o.begin),
@@ -107,8 +109,8 @@ function methods:forward(ids, given)
 end
 
 --- What a model says comes next after every token.
--- @param ids    as for model:forward
--- @param given  as for model:forward
+-- @param ids    as for language_model:forward
+-- @param given  as for language_model:forward
 -- @return logits (B, T, vocabulary)
 -- @example
 --   local model = lab.lm.random {}
@@ -167,20 +169,21 @@ end
 -- The first model stays as it is. Layers, heads and positions count from 1. Changes of
 -- weights and values (onto, off, remove, mask, value) are those of lab.intervene and are
 -- computed densely, (B, H, T, T): for short texts.
--- @param mechanism  a plugin's name or { NAME, OPTION = VALUE } in place of softmax; or
--- @param zero       true: heads give nothing; or
--- @param mask       position or list of positions that nobody sees; or
--- @param onto, off, remove  a position; or
--- @param value      { position =, to = }
--- @param layers     of a mechanism: those that get it, default all
--- @param heads      of the other changes: "all" (default) or a list of { layer, head }
+-- @param mechanism  a plugin's name, or { NAME, OPTION = VALUE }, in place of softmax
+-- @param layers     those that get it, default all
+-- @param zero       true: heads give 0
+-- @param mask       position or list: keys that heads do not see
+-- @param onto, off, remove  position that gets all of a row's weight, gives it to the
+--                   rest, loses it
+-- @param value      { position =, to = }: as for lab.intervene
+-- @param heads      of all but the first: "all" (default) or a list of { layer, head }
 -- @return the other model
 -- @error a plugin that needs what a trained model does not have; no such head or layer
 -- @example
 --   local model = lab.lm.random {}
 --   print(model:with { mechanism = "softmax1" }:logits { 1, 5, 6 })
 function methods:with(given)
-  local what = "model:with"
+  local what = "language_model:with"
   local o = check.options(what, given, {
     mechanism = { "string table" }, layers = { "table" }, zero = { "boolean" },
     heads = { "string table", default = "all", choices = { "all" } },
@@ -207,7 +210,9 @@ function methods:with(given)
 end
 
 --- The weights of one head on one sequence, in full.
--- @param given  { ids = token ids, layer =, head = }, the last two from 1
+-- @param ids    token ids of one sequence
+-- @param layer  from 1
+-- @param head   from 1
 -- @return tensor (T, T): queries down, keys across
 -- @example
 --   local model = lab.lm.random { layers = 1 }

@@ -48,10 +48,17 @@ end
 
 --- A Llama with normally distributed weights: the control without training, and a model
 -- of any size for measurements of speed.
--- @param given  { layers = 2, d_model = 64, heads = 4, kv_heads = heads, d_ffn = 4
---               d_model, vocab = 256, context = 2048, std = 0.02, seed = 0, folder =
---               where config.json and model.safetensors are left; without it, nothing
---               is left }
+-- @param layers    default 2
+-- @param d_model   width, default 64
+-- @param heads     default 4
+-- @param kv_heads  default as many
+-- @param d_ffn     width of the MLP, default 4 d_model
+-- @param vocab     default 256
+-- @param context   default 2048
+-- @param std       of the weights, default 0.02
+-- @param seed      default 0
+-- @param folder    where config.json and model.safetensors are left; without it nothing
+--                  is left on the disk
 -- @return the model, as lab.lm.open gives it; or nil and a sentence when a file cannot
 --         be written
 -- @error sizes that do not divide

@@ -68,7 +68,7 @@ local function beginning(what, model, tokenizer, bos, ids, is_ids)
   local policy = bos or "auto"
   if tokenizer then
     local begun = tokenizer:begin(policy, ids)
-    begun.text = policy .. ": " .. begun.text
+    if begun.text ~= policy then begun.text = policy .. ": " .. begun.text end
     return begun
   end
   local id = policy:match "^%d+$" and math.tointeger(tonumber(policy))
