@@ -1,5 +1,6 @@
 /* check_tokenizer.c - the parts of tokenizers against their definitions, and
 ** vocabularies that are wrong. Ids of real ones: lua/test_lm_tokenizer.lua. */
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/random.h"
 #include "lm/byte_level.h"
@@ -212,6 +213,8 @@ START_TEST (pieces) {
     { "default", "a1234 -- b", "a|123|4| |--| b|" },
     { "gpt-4o", "HTTPServer isn't x/\n", "HTTPServer| isn't| x|/\n|" },
     { "tekken", "fooBar 12", "foo|Bar| |1|2|" },
+    { "gpt-2", "a\xe1\xa0\x8e\xe2\x80\x83 b",
+      "a|\xe1\xa0\x8e|\xe2\x80\x83| b|" },
     { "bloom", "Hi, there you.", "Hi|,| there| you|.|" },
     { "mpt", "\xc3\xa9t\xc3\xa9 \xe6\x97\xa5\xe6\x9c\xac",
       "\xc3\xa9t\xc3\xa9| \xe6\x97\xa5\xe6\x9c\xac|" },
@@ -243,6 +246,58 @@ START_TEST (pieces) {
     ck_assert_str_eq (error.text, "the pre-tokenizer 'qwen' is not known (the "
                                   "nearest is 'qwen2')");
   }
+}
+END_TEST
+
+/* Pieces behind one another, each after a U+001F. */
+typedef struct pieces_so_far {
+  char text[16384];
+  size_t n;
+} pieces_so_far;
+
+static int gather (void *context, const char *text, size_t n, sl_error *e) {
+  pieces_so_far *p = context;
+  (void)e;
+  ck_assert (p->n + n + 1 < sizeof p->text);
+  p->text[p->n++] = '\x1f';
+  memcpy (p->text + p->n, text, n);
+  p->n += n;
+  return 0;
+}
+
+/* Random text of many scripts, cut by Python's regex module (2022) with the
+** patterns that the models publish: name, pieces, U+001E, and so on. */
+START_TEST (pieces_of_python) {
+  size_t n, records = 0;
+  char *file =
+      sl_file_read (SINKLAB_TEST_SOURCE "/golden/lm/pieces.txt", 0, &n, &error);
+  ck_assert_msg (file != NULL, "%s", error.text);
+  for (char *at = file, *end; (end = strchr (at, '\x1e')) != NULL;
+       at = end + 1, records++) {
+    static pieces_so_far got;
+    char text[16384], *first = strchr (at, '\x1f');
+    const char *const *patterns;
+    size_t k, length = 0;
+    sl_splitter *s;
+    *first = *end = '\0';
+    ck_assert_int_eq (sl_splitter_patterns (at, &k, &patterns, &error), 0);
+    *first = '\x1f';
+    for (char *c = first; c < end; c++)
+      if (*c != '\x1f') text[length++] = *c;
+    s = sl_splitter_new (k, patterns, &error);
+    got.n = 0;
+    ck_assert_int_eq (sl_splitter_run (s, text, length, gather, &got, &error),
+                      0);
+    for (size_t i = 0; i < got.n; i++)
+      if (got.text[i] != first[i])
+        ck_abort_msg ("record %zu: other pieces at byte %zu: '%.20s', want "
+                      "'%.20s'",
+                      records + 1, i, got.text + i, first + i);
+    ck_assert_uint_eq (got.n, (size_t)(end - first));
+    sl_splitter_free (s);
+  }
+  ck_assert_uint_eq (records, 4);
+  sl_free (file);
 }
 END_TEST
 
@@ -434,5 +489,5 @@ START_TEST (failing_allocations_leak_nothing) {
 END_TEST
 
 SUITE_MAIN ("tokenizer", utf8, byte_letters, merges_by_definition, pieces,
-            vocabularies_that_are_wrong, what_cannot_be_spelt,
+            pieces_of_python, vocabularies_that_are_wrong, what_cannot_be_spelt,
             failing_allocations_leak_nothing)

@@ -174,6 +174,21 @@ START_TEST (large_headers) {
 }
 END_TEST
 
+START_TEST (a_part_of_a_model) {
+  static const char *const names[] = { "part.gguf", NULL };
+  static const char head[] = "GGUF\3\0\0\0\0\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0"
+                             "\x08\0\0\0\0\0\0\0split.no\2\0\0\0\1\0"
+                             "\x0b\0\0\0\0\0\0\0split.count\2\0\0\0\3";
+  begin ();
+  put (names[0], head, sizeof head); /* the NUL is the last byte of 3 */
+  ck_assert_ptr_null (sl_weights_open (in_folder (names[0]), &error));
+  ck_assert_msg (strstr (error.text, "is part 2 of 3 of a model, and parts of "
+                                     "GGUF are not read: join them first"),
+                 "%s", error.text);
+  end (names);
+}
+END_TEST
+
 #define ENTRY(name, from, to)                                               \
   "\"" name "\":{\"dtype\":\"F16\",\"shape\":[2,2],\"data_offsets\":[" from \
   "," to "]}"
@@ -340,6 +355,6 @@ START_TEST (damaged_heads) {
 END_TEST
 
 SUITE_MAIN ("weights", every_bad_file_gets_its_verdict, what_the_sentences_say,
-            large_headers, shards, tensors_in_place,
+            large_headers, a_part_of_a_model, shards, tensors_in_place,
             numbers_that_are_not_finite, failing_allocations_leak_nothing,
             damaged_heads)

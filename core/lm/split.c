@@ -21,11 +21,11 @@ struct sl_splitter {
   pcre2_jit_stack *stack;
 };
 
-/* As in the tokenizers that llama.cpp knows by these names. */
+/* By llama.cpp's names for them; the patterns are the models' own. */
 #define WORDS_GPT2                                                   \
   "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]" \
   "+|\\s+(?!\\S)|\\s+"
-#define CONTRACTIONS "(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])"
+#define CONTRACTIONS "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 #define REST "|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
 #define UPPER "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]"
 #define LOWER "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]"
@@ -110,17 +110,63 @@ int sl_splitter_patterns (const char *name, size_t *n,
                   near ? "')" : "");
 }
 
+/* White space as Unicode has it. PCRE2's \s has U+180E too, which was white
+** space until Unicode 6.3. */
+#define SPACES "\\p{Z}\\t-\\r\\x85"
+enum { LONGER = 24 }; /* no letter of a pattern becomes more than so many */
+
+static char *append (char *to, const char *text) {
+  const size_t n = strlen (text);
+  memcpy (to, text, n);
+  return to + n;
+}
+
+/* What \s and \S become; else the two letters as they are. */
+static char *translate_escape (const char *p, int in_class, char *to) {
+  if (p[1] == 's') return append (to, in_class ? SPACES : "[" SPACES "]");
+  if (p[1] == 'S' && !in_class) return append (to, "[^" SPACES "]");
+  *to++ = p[0];
+  *to++ = p[1];
+  return to;
+}
+
+/* The patterns are Oniguruma's or Rust's, where a class in a class, [a[bc]], is
+** a union; PCRE2 wants [abc]. */
+static void translate (const char *p, char *to) {
+  int depth = 0;
+  for (; *p; p++) {
+    const int posix = depth > 0 && p[0] == '[' && p[1] == ':';
+    const char *end = posix ? strstr (p + 2, ":]") : NULL;
+    if (*p == '\\' && p[1] != '\0') {
+      to = translate_escape (p++, depth > 0, to);
+    } else if (end != NULL) { /* [:alpha:] */
+      for (; p < end + 2; p++) *to++ = *p;
+      p--;
+    } else if (*p == '[') {
+      if (depth++ == 0) *to++ = *p;
+    } else if (*p == ']' && depth > 0) {
+      if (--depth == 0) *to++ = *p;
+    } else
+      *to++ = *p;
+  }
+  *to = '\0';
+}
+
 static int compile (sl_splitter *s, const char *pattern, sl_error *e) {
+  char *translated = sl_alloc (strlen (pattern) + 1, LONGER);
   PCRE2_UCHAR text[128];
   PCRE2_SIZE at;
   int code;
+  if (translated == NULL) return sl_fail (e, "out of memory");
+  translate (pattern, translated);
   s->code[s->n] = pcre2_compile (
-      (PCRE2_SPTR)pattern, PCRE2_ZERO_TERMINATED,
+      (PCRE2_SPTR)translated, PCRE2_ZERO_TERMINATED,
       PCRE2_UTF | PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C, &code, &at, NULL);
+  sl_free (translated);
   if (s->code[s->n] == NULL) {
     pcre2_get_error_message (code, text, sizeof text);
-    return sl_fail (e, "the pattern '%.100s' is wrong at byte %zu: %s", pattern,
-                    (size_t)at, (const char *)text);
+    return sl_fail (e, "the pattern '%.100s' is wrong: %s", pattern,
+                    (const char *)text);
   }
   /* where there is no JIT, pcre2_match interprets */
   (void)pcre2_jit_compile (s->code[s->n], PCRE2_JIT_COMPLETE);

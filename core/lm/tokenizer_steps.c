@@ -3,7 +3,6 @@
 **
 ** Each is a step with a "type", or a Sequence of steps. What is known is in the
 ** tables below; any other type is refused by name. */
-#include "base/memory.h"
 #include "lm/tokenizer_parts.h"
 #include <jansson.h>
 #include <stdio.h>
@@ -16,7 +15,7 @@ static const char space[] = "\xe2\x96\x81";
 typedef struct steps {
   sl_tokenizer *t;
   size_t n;
-  char *pattern[MAX_PATTERNS]; /* ours */
+  const char *pattern[MAX_PATTERNS];
 } steps;
 
 typedef struct known_step {
@@ -56,36 +55,11 @@ static int read_step (steps *s, const json_t *value, const char *what,
                   type);
 }
 
-/* The patterns are Oniguruma's, where a class in a class, [a[bc]], is a union;
-** PCRE2 wants [abc]. 'to' has room for as much. */
-static void flatten_classes (const char *pattern, char *to) {
-  int depth = 0;
-  for (const char *p = pattern; *p; p++) {
-    const int posix = depth > 0 && p[0] == '[' && p[1] == ':';
-    const char *end = posix ? strstr (p + 2, ":]") : NULL;
-    if (*p == '\\' && p[1] != '\0') { /* what is escaped is itself */
-      *to++ = *p++;
-      *to++ = *p;
-    } else if (end != NULL) { /* [:alpha:] */
-      for (; p < end + 2; p++) *to++ = *p;
-      p--;
-    } else if (*p == '[') {
-      if (depth++ == 0) *to++ = *p;
-    } else if (*p == ']' && depth > 0) {
-      if (--depth == 0) *to++ = *p;
-    } else
-      *to++ = *p;
-  }
-  *to = '\0';
-}
-
 static int add_pattern (steps *s, const char *pattern, sl_error *e) {
   if (s->n == MAX_PATTERNS)
     return sl_fail (e, "its pre_tokenizer has more than %d patterns",
                     MAX_PATTERNS);
-  s->pattern[s->n] = sl_alloc (strlen (pattern) + 1, 1);
-  if (s->pattern[s->n] == NULL) return sl_fail (e, "out of memory");
-  flatten_classes (pattern, s->pattern[s->n++]);
+  s->pattern[s->n++] = pattern;
   return 0;
 }
 
@@ -238,24 +212,18 @@ static const known_step post_processors[] = {
   { NULL, NULL }
 };
 
-static int read_steps (steps *s, const json_t *root, sl_error *e) {
-  if (read_step (s, json_object_get (root, "normalizer"), "normalizer",
-                 "normalizers", normalizers, e) < 0 ||
-      read_step (s, json_object_get (root, "pre_tokenizer"), "pre_tokenizer",
-                 "pretokenizers", pre_tokenizers, e) < 0 ||
-      read_step (s, json_object_get (root, "post_processor"), "post_processor",
-                 "processors", post_processors, e) < 0)
-    return -1;
-  if (s->n == 0) return 0;
-  s->t->splitter = sl_splitter_new (s->n, (const char *const *)s->pattern, e);
-  return s->t->splitter != NULL ? 0 : -1;
-}
-
 int sl_tokenizer_read_steps (sl_tokenizer *t, const json_t *root, sl_error *e) {
   steps s = { .t = t };
-  const int status = read_steps (&s, root, e);
-  for (size_t i = 0; i < s.n; i++) sl_free (s.pattern[i]);
+  if (read_step (&s, json_object_get (root, "normalizer"), "normalizer",
+                 "normalizers", normalizers, e) < 0 ||
+      read_step (&s, json_object_get (root, "pre_tokenizer"), "pre_tokenizer",
+                 "pretokenizers", pre_tokenizers, e) < 0 ||
+      read_step (&s, json_object_get (root, "post_processor"), "post_processor",
+                 "processors", post_processors, e) < 0)
+    return -1;
   snprintf (t->pre, sizeof t->pre, "%zu pattern%s of tokenizer.json", s.n,
             s.n == 1 ? "" : "s");
-  return status;
+  if (s.n == 0) return 0;
+  t->splitter = sl_splitter_new (s.n, s.pattern, e);
+  return t->splitter != NULL ? 0 : -1;
 }

@@ -51,10 +51,26 @@ static int is_there (const char *folder, const char *name) {
   return found;
 }
 
+/* A number of a GGUF file, or 'otherwise'. */
+static double number_of (const sl_gguf *g, const char *key, double otherwise) {
+  const sl_gguf_value *v = sl_gguf_find (g, key);
+  const char *cursor;
+  if (v == NULL || v->is_array || v->type == SL_GGUF_STRING) return otherwise;
+  cursor = v->at;
+  return sl_gguf_real (v, &cursor);
+}
+
 static int open_gguf (sl_weights *w, sl_error *e) {
   sl_error why;
+  double parts;
   if (sl_gguf_parse (w->map.data, w->map.size, &w->gguf, &why) < 0)
     return sl_fail (e, "%s: %s", w->path, why.text);
+  parts = number_of (&w->gguf, "split.count", 1);
+  if (parts > 1)
+    return sl_fail (e,
+                    "%s: is part %.0f of %.0f of a model, and parts of GGUF "
+                    "are not read: join them first",
+                    w->path, number_of (&w->gguf, "split.no", 0) + 1, parts);
   w->is_gguf = 1;
   w->n = w->gguf.n_weights;
   w->weight = w->gguf.weight;

@@ -280,7 +280,7 @@ check.test("tokenizers that are refused", function()
     model(function(root) root.normalizer = { type = "Lowercase" } end))
   refused("its pre_tokenizer has the step 'Whitespace', which is not known",
     model(function(root) root.pre_tokenizer = { type = "Whitespace" } end))
-  refused("the pattern '(' is wrong at byte 1: missing closing parenthesis",
+  refused("the pattern '(' is wrong: missing closing parenthesis",
     model(function(root)
       root.pre_tokenizer = { type = "Split", behavior = "Isolated",
         pattern = { Regex = "(" } }
