@@ -44,10 +44,16 @@ static const struct {
 ** registers and both halves of ZMM. */
 static const uint32_t states[SL_ISA_COUNT] = { 0, 0x6, 0xe6 };
 
+/* Under a hypervisor each CPUID takes as long as a system call or more: the last
+** answer is kept. Main thread, as sl_isa_choose. */
 static int has_feature (uint32_t leaf, int reg, int bit) {
-  uint32_t r[4];
-  if (!__get_cpuid_count (leaf, 0, &r[0], &r[EBX], &r[ECX], &r[EDX])) return 0;
-  return r[reg] >> bit & 1;
+  static uint32_t r[4], asked;
+  if (asked != leaf) {
+    if (!__get_cpuid_count (leaf, 0, &r[0], &r[EBX], &r[ECX], &r[EDX]))
+      memset (r, 0, sizeof r);
+    asked = leaf;
+  }
+  return (int)(r[reg] >> bit & 1);
 }
 
 /* Only after OSXSAVE was found. */
