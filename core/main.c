@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 enum { OK = 0, ERROR = 1, CLAIM_FAILED = 2, SIGNALLED = 128 };
-enum { MAX_THREADS = 1024 };
 
 /* The options that the host takes for every command; the rest is the
 ** library's. */
@@ -45,11 +44,11 @@ static int parse_threads (const char *text, int *threads, sl_error *e) {
   long value;
   errno = 0;
   value = strtol (text, &end, 10);
-  if (!*text || *end || errno || value < 0 || value > MAX_THREADS)
+  if (!*text || *end || errno || value < 0 || value > SL_POOL_MOST)
     return sl_fail (e,
                     "--threads: expected a whole number from 0 (all) to %d, "
                     "got '%s'",
-                    MAX_THREADS, text);
+                    SL_POOL_MOST, text);
   *threads = (int)value;
   return 0;
 }

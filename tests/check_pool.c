@@ -114,7 +114,7 @@ END_TEST
 START_TEST (bad_numbers_of_threads_are_refused) {
   sl_error e;
   ck_assert_ptr_null (sl_pool_new (-1, &e));
-  ck_assert_ptr_nonnull (strstr (e.text, "got -1, expected 1..4096"));
+  ck_assert_ptr_nonnull (strstr (e.text, "got -1, expected 1..1024"));
   ck_assert_ptr_null (sl_pool_new (5000, &e));
   ck_assert_ptr_nonnull (strstr (e.text, "got 5000"));
   sl_pool_free (NULL);

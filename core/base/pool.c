@@ -17,7 +17,7 @@
 #include <sched.h>
 #endif
 
-enum { SPINS = 20000, MOST_WORKERS = 4096 };
+enum { SPINS = 20000 };
 
 /* Where threads wait for an atomic to change. */
 typedef struct sleepers {
@@ -151,15 +151,15 @@ static void sleepers_destroy (sleepers *s) {
 sl_pool *sl_pool_new (int workers, sl_error *e) {
   int most = processors (), code;
   sl_pool *pool;
-  if (workers < 0 || workers > MOST_WORKERS) {
+  if (workers < 0 || workers > SL_POOL_MOST) {
     sl_fail (e,
              "threads: got %d, expected 1..%d, or 0 for as many as this "
              "process may use (%d)",
-             workers, MOST_WORKERS, most);
+             workers, SL_POOL_MOST, most);
     return NULL;
   }
   if (workers == 0) workers = most < 1 ? 1 : most;
-  if (workers > MOST_WORKERS) workers = MOST_WORKERS;
+  if (workers > SL_POOL_MOST) workers = SL_POOL_MOST;
   pool = sl_alloc (1, sizeof *pool);
   if (pool) pool->worker = sl_alloc ((size_t)workers, sizeof *pool->worker);
   if (!pool || !pool->worker) {

@@ -5,7 +5,10 @@
 
 typedef struct sl_pool sl_pool;
 
-/* 'workers' 1..4096 counts the calling thread, which works too; 0 means as many
+/* The largest pool. */
+enum { SL_POOL_MOST = 1024 };
+
+/* 'workers' 1..SL_POOL_MOST counts the calling thread, which works too; 0 means as many
 ** as the process may use. NULL and a sentence when a thread cannot be made. The
 ** threads do not take SIGINT and SIGTERM. A pool does not survive fork: a child
 ** makes its own. */
