@@ -53,7 +53,6 @@ if not results then
   print(("interrupted; continue with --out=%s"):format(run.folder))
   return
 end
-for _, failure in ipairs(failures) do print("failed: " .. failure) end
 
 --- Mean of a number over the seeds of a cell, NaN without any.
 local function mean(cell, number)
@@ -97,9 +96,12 @@ run:add("atlas", { cells = cells })
 print(("\nsolved of %d, weight on position 1 (its contribution)"):format(seeds))
 run:table({ "task", table.unpack(mechanisms) }, rows)
 
+local labels = {}
+for m, name in ipairs(mechanisms) do labels[m] = name:gsub("sigmoid_gate", "gate") end
+
 local function panel(title, data, quantity, vmax)
   return { data = lab.tensor(data), title = title, quantity = quantity, vmin = 0,
-    vmax = vmax, keys = mechanisms, queries = tasks, xlabel = "", ylabel = "" }
+    vmax = vmax, keys = labels, queries = tasks, xlabel = "", ylabel = "" }
 end
 run:figure("atlas", lab.plot.panels({
   panel("solved", solved, "share of seeds", 1),
@@ -120,3 +122,4 @@ if relu then
   run:claim("mean, relu: solved", relu.solved, "==", relu.runs)
   run:claim("mean, relu: weight on position 1", relu.first, "<=", 0.1)
 end
+trial.report(failures, #points)

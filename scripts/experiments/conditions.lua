@@ -81,7 +81,6 @@ if not results then
   print(("interrupted; continue with --out=%s"):format(run.folder))
   return
 end
-for _, failure in ipairs(failures) do print("failed: " .. failure) end
 
 --- Sums over the runs of a cell, as means.
 local function cell_of(list)
@@ -146,3 +145,4 @@ for _, mechanism in ipairs { "softmax", "relu" } do
     run:claim("relu: most weight on position 1 where the task is solved", high, "<=", 0.1)
   end
 end
+trial.report(failures, #points)

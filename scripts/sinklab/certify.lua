@@ -189,6 +189,11 @@ local function certify(model, task, given)
   if task.triggers then first, last = task.triggers[1], task.triggers[2] end
   for j = first, last do
     local state = domain.draw(g, o.starts, { trigger = task.triggers and j or nil })
+    local content = type(state) == "table" and state.content
+    if not core.is_tensor(content) or #content.shape ~= 3 then
+      check.fail("%s: the domain of task '%s' draws no tensor 'content' of three axes", what,
+        task.name)
+    end
     state.content = starts_of(state.content, domain.low, domain.high)
     groups[#groups + 1] = state
   end

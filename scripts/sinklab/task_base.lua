@@ -53,8 +53,8 @@ end
 -- @param domain    in place of sample, what lab.certify may vary: { draw = function (t,
 --                  B, options) -> state, build = function (state) -> batch, low =, high
 --                  = }. A state is a table of tensors whose first axis is B; content,
---                  one of them, may hold any numbers from low to high, and is drawn
---                  apart from the rest. `draw` knows the option trigger if the task
+--                  one of them, (B, n, m), may hold any numbers from low to high, and
+--                  is drawn apart from the rest. `draw` knows the option trigger if the task
 --                  has triggers = { first, last }, positions from 1
 -- @param triggers  see domain
 -- @param oracle    function (batch) -> (B, seq_len), the least expected loss of every
@@ -91,6 +91,13 @@ function base.new(given)
   local domain = o.domain and check.options("lab.task: domain", o.domain, {
     draw = { "function", required = true }, build = { "function", required = true },
     low = { "number", default = -1 }, high = { "number", default = 1 } })
+  if o.triggers then
+    local first, last = math.tointeger(o.triggers[1]), math.tointeger(o.triggers[2])
+    if not (first and last and 1 <= first and first <= last and last <= o.seq_len) then
+      check.fail("lab.task: option 'triggers' is { %s, %s }; it must be { first, last } within 1..%d",
+        tostring(o.triggers[1]), tostring(o.triggers[2]), o.seq_len)
+    end
+  end
   local sample = o.sample
       or function(t, B, options) return domain.build(domain.draw(t, B, options)) end
   local named = o.loss or (o.vocab and "cross_entropy" or "mse")

@@ -204,4 +204,13 @@ function trial.all(points, store, label)
   return results, failures
 end
 
+--- End the script with an error if trials failed; what succeeded is in the store.
+-- @param failures  from trial.all
+-- @param n         how many trials there are
+function trial.report(failures, n)
+  if #failures == 0 then return end
+  error(("%d of %d trials failed and are left out; one of them: %s"):format(#failures, n,
+    failures[1]), 0)
+end
+
 return trial

@@ -107,6 +107,12 @@ check.test("what cannot be certified is said", function()
     lab.task.trigger_mean { bos = "moved" }, 5)
   check.raises("got task 'trigger_mean' with two anchors", lab.witness.softpick,
     lab.task.trigger_mean { anchors = 2 })
+  check.raises("the domain of task 'odd' draws no tensor 'content' of three axes", lab.certify,
+    model, lab.task { name = "odd", seq_len = 2, d_model = 2, domain = {
+      draw = function() return {} end, build = function() return {} end } })
+  check.raises("option 'triggers' is { 2, 5 }; it must be { first, last } within 1..4",
+    lab.task, { name = "odd", seq_len = 4, d_model = 2, triggers = { 2, 5 },
+      sample = function() end })
   check.raises("lab.task: give either sample or domain", lab.task,
     { name = "mine", seq_len = 2, d_model = 2 })
 end)

@@ -56,6 +56,8 @@ check.test("only what is missing runs; what fails is told and not kept", functio
   check.equal(results[3], false)
   check.equal(#failures, 1)
   check.contains(failures[1], "no plugin 'no_such'")
+  check.raises("1 of 3 trials failed and are left out; one of them: batch=8 map=no_such",
+    trial.report, failures, #points)
   check.equal(trial.store(path):get(points[2]), results[2])
 end)
 
