@@ -37,38 +37,64 @@ function maps.base64(bytes)
   return table.concat(out)
 end
 
-local function divide_up(a, b) return (a + b - 1) // b end
+--- Blocks along an axis of n positions: the first one alone, as sinks are on it, then
+-- every `block` of the others.
+local function blocks(n, block) return 1 + (n + block - 2) // block end
 
---- The smallest side of a block of cells with which everything fits.
-local function block_for(runs)
-  local block = 0
-  repeat
-    block = block + 1
-    local count = 0
-    for _, run in ipairs(runs) do
-      for _, heads in ipairs(run.heads) do
-        for _, tensor in pairs(heads.tensors) do
-          local shape, n = tensor.shape, 1
-          for axis, size in ipairs(shape) do
-            n = n * (axis > 2 and divide_up(size, block) or size)
-          end
-          count = count + n
-        end
-      end
+--- First and last position of block i.
+local function ends(i, block, n)
+  if i == 1 then return 1, 1 end
+  return (i - 2) * block + 2, math.min((i - 1) * block + 1, n)
+end
+
+--- How many numbers a model's maps have with blocks of this side.
+local function count_of(heads, block)
+  local count = 0
+  for _, tensor in pairs(heads.tensors) do
+    local n = 1
+    for axis, size in ipairs(tensor.shape) do
+      n = n * (axis > 2 and blocks(size, block) or size)
     end
-  until count <= MOST_VALUES or block >= 4096
-  return block
+    count = count + n
+  end
+  return count
+end
+
+--- The sides of blocks with which everything fits: the largest model is made smaller
+-- until then. Models of thousands of heads may not fit at all; they keep two columns.
+local function choose_blocks(models)
+  local total = 0
+  for _, heads in ipairs(models) do
+    heads.block = 1
+    heads.count = count_of(heads, 1)
+    total = total + heads.count
+  end
+  while total > MOST_VALUES do
+    local most
+    for _, heads in ipairs(models) do
+      local shape = heads.tensors.mean.shape
+      local coarsest = heads.block >= math.max(shape[3], shape[4])
+      if not coarsest and (not most or heads.count > most.count) then most = heads end
+    end
+    if not most then return end
+    total = total - most.count
+    most.block = most.block + 1
+    most.count = count_of(most, most.block)
+    total = total + most.count
+  end
 end
 
 --- Largest in absolute value of each block of a head's map (a list of rows), row by row.
 local function pooled(rows, block, out)
-  local columns = #rows[1]
-  for r = 1, #rows, block do
-    for c = 1, columns, block do
+  local n, columns = #rows, #rows[1]
+  for r = 1, blocks(n, block) do
+    local top, bottom = ends(r, block, n)
+    for c = 1, blocks(columns, block) do
+      local left, right = ends(c, block, columns)
       local most
-      for i = r, math.min(r + block - 1, #rows) do
+      for i = top, bottom do
         local row = rows[i]
-        for j = c, math.min(c + block - 1, columns) do
+        for j = left, right do
           local v = row[j]
           if v == v and (not most or math.abs(v) > math.abs(most)) then most = v end
         end
@@ -76,6 +102,19 @@ local function pooled(rows, block, out)
       out[#out + 1] = most or 0 / 0
     end
   end
+end
+
+--- Mean weight on position 1 of the rows after the first (of the only one), by head.
+local function first_weights(mean)
+  local shape, out = mean.shape, json.array {}
+  for l = 1, shape[1] do
+    for h = 1, shape[2] do
+      local column = mean:select(1, l):select(1, h):select(2, 1)
+      if shape[3] > 1 then column = column:narrow(1, 2, shape[3] - 1) end
+      out[#out + 1] = column:mean():item()
+    end
+  end
+  return out
 end
 
 local function pack(values)
@@ -98,19 +137,23 @@ local function encoded(tensor, block)
     end
   end
   return { shape = json.array { shape[1], shape[2],
-    divide_up(shape[3], block), shape[4] and divide_up(shape[4], block) }, values = maps.base64(pack(values)) }
+    blocks(shape[3], block), shape[4] and blocks(shape[4], block) }, values = maps.base64(pack(values)) }
 end
 
 --- The maps of all runs for the page: a list for each run of { label, samples, layers,
--- heads, queries, keys, block, maps = kind -> { shape, values } }.
+-- heads, queries, keys, block, first = weight on position 1 by head, maps = kind ->
+-- { shape, values } }.
 function maps.encode(runs)
-  local block, out = block_for(runs), {}
+  local models, out = {}, {}
+  for _, run in ipairs(runs) do table.move(run.heads, 1, #run.heads, #models + 1, models) end
+  choose_blocks(models)
   for i, run in ipairs(runs) do
     out[i] = json.array {}
     for k, heads in ipairs(run.heads) do
-      local shape = heads.tensors.mean.shape
+      local shape, block = heads.tensors.mean.shape, heads.block
       local one = { label = heads.label, samples = heads.samples, layers = shape[1],
-        heads = shape[2], queries = shape[3], keys = shape[4], block = block, maps = {} }
+        heads = shape[2], queries = shape[3], keys = shape[4], block = block,
+        first = first_weights(heads.tensors.mean), maps = {} }
       for kind, tensor in pairs(heads.tensors) do
         local s = tensor.shape
         local fits = s[1] == shape[1] and s[2] == shape[2]

@@ -232,8 +232,9 @@ local function leaves(t, prefix, into)
   return into
 end
 
---- Rows of name and one value for each list, of what differs (or all).
-local function beside(lists, only_different)
+--- Rows of name and one value for each list.
+-- @param keep  function (how many lists have it, whether they differ): whether to show it
+local function beside(lists, keep)
   local names, values = {}, {}
   for i, list in ipairs(lists) do
     for _, pair in ipairs(list) do
@@ -246,12 +247,13 @@ local function beside(lists, only_different)
   end
   local rows = {}
   for _, name in ipairs(names) do
-    local row, differs = { name }, false
+    local row, differs, there = { name }, false, 0
     for i = 1, #lists do
       row[i + 1] = values[name][i]
       differs = differs or shown(row[i + 1]) ~= shown(row[2])
+      if row[i + 1] ~= nil then there = there + 1 end
     end
-    if differs or not only_different then rows[#rows + 1] = row end
+    if not keep or keep(there, differs) then rows[#rows + 1] = row end
   end
   return rows
 end
@@ -263,7 +265,7 @@ function Page:results(run)
   for i, label in ipairs(run.labels) do
     names[i + 1], lists[i] = label, leaves(run.record.results[label], "", {})
   end
-  self:table("by label, as added by the script", names, beside(lists, false))
+  self:table("by label, as added by the script", names, beside(lists))
   for _, label in ipairs(run.labels) do
     local sinks = run.record.results[label].sinks
     if type(sinks) == "table" and type(sinks.heads) == "table" and #sinks.heads > 0 then
@@ -322,13 +324,18 @@ function Page:compare(runs)
     end
   end
   self:put "<section aria-labelledby=\"compare\"><h2 id=\"compare\">Side by side</h2>"
-  local rows = beside(options, true)
+  local rows = beside(options, function(_, differs) return differs end)
   if #rows > 0 then
     self:table("options that differ", names, rows)
   else
     self:put "<p>The options of these runs are the same.</p>"
   end
-  self:table("results", names, beside(results, false))
+  rows = beside(results, function(there) return there > 1 end)
+  if #rows > 0 then
+    self:table("results that several have", names, rows)
+  else
+    self:put "<p>These runs have no result in common.</p>"
+  end
   self:put "</section>"
 end
 

@@ -98,6 +98,11 @@ local function is_inside(name)
       and not ("/" .. name .. "/"):find "/%.%./"
 end
 
+local function has_zero(shape)
+  for _, size in ipairs(shape) do if size == 0 then return true end end
+  return false
+end
+
 local function read_heads(folder, label, sinks, listed, problem)
   local files, tensors, any = map_files(label, sinks, listed), {}, false
   for kind, name in pairs(files) do
@@ -105,10 +110,10 @@ local function read_heads(folder, label, sinks, listed, problem)
       problem(("%s: a map named '%s' is outside the run directory"):format(label, name))
     else
       local tensor, why = core.load_npy(folder .. "/" .. name)
-      if tensor and #tensor.shape == maps.axes[kind] then
+      if tensor and #tensor.shape == maps.axes[kind] and not has_zero(tensor.shape) then
         tensors[kind], any = tensor, true
       else
-        problem(why or ("%s: expected %d axes, got shape (%s)"):format(name,
+        problem(why or ("%s: expected %d axes with something in them, got shape (%s)"):format(name,
           maps.axes[kind], table.concat(tensor.shape, ", ")))
       end
     end

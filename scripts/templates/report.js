@@ -86,9 +86,10 @@ function headMap(model, layer, head, kind) {
 
 const hasKind = (kind) => models.some((m) => headMap(m, 0, 0, kind));
 
-/* What positions a pooled row or column stands for, from 1. */
+/* What positions row or column i stands for: the first is by itself, then come blocks. */
 function positions(model, i, most) {
-  const first = i * model.block + 1, last = Math.min((i + 1) * model.block, most);
+  if (i === 0) return "1";
+  const first = (i - 1) * model.block + 2, last = Math.min(i * model.block + 1, most);
   return first === last ? String(first) : `${first} to ${last}`;
 }
 
@@ -233,9 +234,8 @@ function pane(model, map, scale, max, index) {
       ? "This was not measured for this model." : "This model has no such head."));
     return e;
   }
-  const first = state.withoutFirst ? 1 : 0;
   e.append(make("div", { class: "axis" }, make("span", {}, "queries down, keys across"),
-    make("span", {}, `keys ${positions(model, first, model.keys)} to ${model.keys}`)),
+    make("span", {}, `keys ${state.withoutFirst ? 2 : 1} to ${model.keys}`)),
     heatMap(model, map, scale), scaleBar(scale), rowBars(model, map, scale, max));
   return e;
 }
@@ -263,8 +263,8 @@ function drawHeads() {
     b.setAttribute("aria-pressed", String(b.dataset.layer == state.layer && b.dataset.head == state.head));
 }
 
-/* One button a head of the first model: its colour is the mean weight on position 1 (or
-** its block) over the queries after the first. */
+/* One button a head of the first model: its colour is the mean weight on position 1 over
+** the queries after the first. */
 function drawOverview() {
   const model = models[state.a], grid = find("overview");
   grid.style.gridTemplateColumns = `auto repeat(${model.heads}, minmax(2.4rem, auto))`;
@@ -272,10 +272,7 @@ function drawOverview() {
   for (let l = 0; l < model.layers; l++) {
     grid.append(make("span", {}, `layer ${l + 1}`));
     for (let h = 0; h < model.heads; h++) {
-      const map = headMap(model, l, h, "mean");
-      let sum = 0, count = 0;
-      for (let r = 1; r < map.rows; r++, count++) sum += map.at(r, 0);
-      const share = count ? sum / count : map.at(0, 0);
+      const share = model.first[l * model.heads + h] ?? NaN;
       const button = make("button", { type: "button", "data-layer": l, "data-head": h,
         "aria-label": `layer ${l + 1} head ${h + 1}, weight on position 1: ${words(share)}`,
         title: `layer ${l + 1} head ${h + 1}: ${words(share)} on position 1` }, String(h + 1));
@@ -291,7 +288,7 @@ function drawOverview() {
   }
   find("heads-note").textContent = "Layers down, heads across; darker means more weight on position 1" +
     (darkMode.matches && !printing ? " (brighter, on this dark page)." : ".") + (model.block > 1
-    ? ` Each cell is the largest of ${model.block} x ${model.block} weights.` : "");
+    ? ` From position 2 on, each cell is the largest of ${model.block} x ${model.block} weights.` : "");
 }
 
 function startHeads() {
@@ -403,7 +400,7 @@ function drawCurves() {
       ` ${l.name}: ${words(l.points[0][1])} to ${words(l.points.at(-1)[1])}`))));
   const every = Math.max(...curves.map((c) => c.every));
   find("curve-note").textContent = every > 1
-    ? `Up to every ${every}th entry of the logs is drawn; the CSV files have all of them.` : "";
+    ? `Of long logs 1 entry in ${every} is drawn; the CSV files have all of them.` : "";
 }
 
 function startCurves() {

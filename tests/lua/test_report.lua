@@ -115,6 +115,7 @@ check.test("two runs side by side", function()
   has(text, "<title>a, b – sinklab report</title>")
   has(text, "options that differ")
   has(text, '<th scope="row">layers</th><td class="n">2</td><td class="n">1</td>')
+  has(text, "results that several have")
   check.equal(text:find('<th scope="row">seed</th><td class="n">3</td><td', 1, true), nil)
   local data = data_of(text)
   check.equal({ data[1].heads[1].layers, data[2].heads[1].layers }, { 2, 1 })
@@ -144,17 +145,31 @@ check.test("large runs stay under 2 MB, and say what they leave out", function()
     has(text, part)
   end
   local found = data_of(text)[1].heads[1]
-  check.equal(found.block, 4)
-  check.equal(found.maps.mean.shape, { 12, 12, 30, 30 })
+  check.equal(found.block, 5)
+  check.equal(found.maps.mean.shape, { 12, 12, 25, 25 })
 end)
 
-check.test("pooling keeps what is largest in size; NaN only where nothing else is", function()
-  local t = lab.tensor({ { { { 0.1, -0.9, 0 / 0 }, { 0.2, 0.3, 0 / 0 },
-    { 1, 2, 3 } } } }, "f32")
+check.test("pooling keeps the largest in size, and position 1 by itself", function()
+  -- 1 x 1 x 400 x 400: blocks of 2 from position 2 on, the last one of 1.
+  local t = lab.zeros({ 1, 1, 400, 400 }, "f64")
+  t:set(1, 1, 1, 1, 0.5)
+  t:set(1, 1, 3, 1, 0.25)
+  t:set(1, 1, 400, 400, -2)
+  t:set(1, 1, 399, 398, 1)
+  t:set(1, 1, 2, 2, 0 / 0)
   local encoded = maps.encode { { problems = {}, heads = { { label = "x",
     tensors = { mean = t } } } } }[1][1]
-  check.equal(encoded.block, 1)
-  check.equal(#encoded.maps.mean.values, 48)
+  check.equal(encoded.block, 2)
+  check.equal(encoded.maps.mean.shape, { 1, 1, 201, 201 })
+  check.close(encoded.first[1], 0.25 / 399, 1e-12)
+  local bytes = process.shell(("printf %%s '%s' | base64 -d | od -An -tf4 -v -w4"):format(
+    encoded.maps.mean.values:sub(1, 4 * 1000)))
+  local at = {}
+  for v in bytes.out:gmatch "[^%s]+" do at[#at + 1] = tonumber(v) end
+  check.close({ at[1], at[2], at[202], at[203] }, { 0.5, 0, 0.25, 0 }, 0)
+  local tail = process.shell(("printf %%s '%s' | base64 -d | od -An -tf4 -v -w4"):format(
+    encoded.maps.mean.values:sub(-16 * 4))) -- 16 letters are 3 numbers
+  check.close(tonumber(tail.out:match "([^%s]+)%s*$"), -2, 0)
 end)
 
 check.test("broken and unfinished runs are reported as what they are", function()
@@ -172,7 +187,7 @@ check.test("broken and unfinished runs are reported as what they are", function(
   local html = page "broken/report.html"
   for _, part in ipairs { "softmax-heads.png is missing", "relu-heads.png is no PNG file",
     "softmax-mean.npy", "train-softmax.csv: record 2: a quote is not closed",
-    "train-relu.csv: no numbers in it", "relu-std.npy: expected 4 axes, got shape (2, 2, 8)",
+    "train-relu.csv: no numbers in it", "relu-std.npy: expected 4 axes with something in them, got shape (2, 2, 8)",
     "softmax: no map of the mean weights", "unfinished: the record says “running”" } do
     has(html, part)
   end
