@@ -10,7 +10,7 @@ local lab = require "sinklab"
 local opt = lab.options {
   attention = { { "softmax", "softmax1", "relu", "softpick" }, "mechanisms to train" },
   seeds = { 3, "seeds of each", min = 1 },
-  steps = { 1500, "steps of each training", min = 1 },
+  max_steps = { 1500, "steps of each training", min = 1 },
   every = { 25, "steps between measurements", min = 1 },
   samples = { 128, "sequences measured", min = 1 },
   num_layers = { 1, "layers", min = 1 },
@@ -24,7 +24,7 @@ local opt = lab.options {
 
 local mechanisms = opt.quick and { opt.attention[1], opt.attention[2] } or opt.attention
 local seeds = opt.quick and 1 or opt.seeds
-local steps = opt.quick and math.min(opt.steps, 100) or opt.steps
+local steps = opt.quick and math.min(opt.max_steps, 100) or opt.max_steps
 local residual = opt.num_layers > 1
 local run = lab.run()
 local task = lab.task.trigger_mean { d_model = opt.d_model, seq_len = opt.seq_len,

@@ -62,7 +62,7 @@ end)
 
 check.test("dynamics.lua writes its figure, logs with columns of probes, a table", function()
   local folder = process.folder "dynamics"
-  local r = process.run { "run", "experiments/dynamics.lua", "--quick", "--steps=6", "--every=3",
+  local r = process.run { "run", "experiments/dynamics.lua", "--quick", "--max_steps=6", "--every=3",
     "--samples=4", "--out=" .. folder .. "/run", "--quiet" }
   check.equal({ r.code, r.err }, { 0, "" })
   check.contains(r.out, "contribution")
