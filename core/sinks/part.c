@@ -2,6 +2,7 @@
 #include "sinks/part.h"
 #include "base/memory.h"
 #include <math.h>
+#include <string.h>
 
 /* Where the rows at hand belong. */
 typedef struct place {
@@ -24,8 +25,24 @@ static int misfits (sl_part *p, int wrong, const char *what, long got,
 
 /* ---- norms ---- */
 
+/* Where the norms of many values are wanted, the vectors of a head of W_O become
+** shorter ones that give the same norms. x is scratch. */
+static void shorten (sl_part *p, const sl_scan_kernels *scan, double *x) {
+  const size_t d = (size_t)p->d_value, head = d * (size_t)p->d_model;
+  p->width = p->d_model;
+  if (!(p->m->measures & SL_MEASURE_NORMS) || p->d_model <= p->d_value ||
+      p->m->tokens <= 2 * p->d_value)
+    return;
+  for (int h = 0; h < p->m->heads; h++) {
+    double *w = p->w + (size_t)h * head;
+    scan->shorten (w, p->d_value, p->d_model, x);
+    memcpy (w, x, d * d * sizeof *w);
+  }
+  p->width = p->d_value;
+}
+
 /* W_O of this layer becomes double, transposed. 0: there is none. */
-static int load_output (sl_part *p, int layer) {
+static int load_output (sl_part *p, const sl_scan_kernels *scan, int layer) {
   const sl_tensor *w = p->output[layer];
   size_t inner, count;
   double *x;
@@ -49,6 +66,7 @@ static int load_output (sl_part *p, int layer) {
   for (size_t i = 0; i < (size_t)p->d_model; i++)
     for (size_t j = 0; j < inner; j++)
       p->w[j * (size_t)p->d_model + i] = x[i * inner + j];
+  shorten (p, scan, x);
   sl_free (x);
   p->output_layer = layer;
   return 1;
@@ -66,7 +84,7 @@ static double output_norm (const place *a, int layer, int token) {
   const sl_rows *r = a->r;
   double *room;
   size_t first;
-  if (r->value == NULL || !load_output (p, layer)) return NAN;
+  if (r->value == NULL || !load_output (p, a->scan, layer)) return NAN;
   if (misfits (p, r->d_value != p->d_value, "numbers in a head's value",
                r->d_value, p->d_value))
     return NAN;
@@ -74,7 +92,7 @@ static double output_norm (const place *a, int layer, int token) {
   first = a->head % (size_t)p->m->heads * (size_t)p->d_value;
   return a->scan->norm (token_at (a, r->value, r->value_stride, token),
                         r->value_step, r->d_value,
-                        p->w + first * (size_t)p->d_model, p->d_model, room);
+                        p->w + first * (size_t)p->d_model, p->width, room);
 }
 
 static double plain_norm (const place *a, const void *x, ptrdiff_t stride,

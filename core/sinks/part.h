@@ -40,6 +40,7 @@ typedef struct sl_part {
   int output_layer; /* -1: none */
   double *w;
   int d_model, d_value;
+  int width; /* numbers of a vector of w: d_model, or d_value if shortened */
   double *norms; /* [3][tokens]: keys, values, outputs of a segment */
 } sl_part;
 

@@ -143,5 +143,33 @@ static void widen (const void *weights, int n, double *restrict out) {
   for (int j = 0; j < n; j++) out[j] = (double)w[j];
 }
 
+static double dot (int n, const double *restrict x, const double *restrict y) {
+  double sum[4] = { 0 };
+  int i = 0;
+  for (; i + 4 <= n; i += 4)
+    for (int l = 0; l < 4; l++) sum[l] += x[i + l] * y[i + l];
+  for (; i < n; i++) sum[0] += x[i] * y[i];
+  return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+}
+
+/* W = Q R by the modified Gram-Schmidt process; Q has columns of length 1 (or 0)
+** at right angles, so that || W x || = || R x ||. r[j] is column j of R. */
+static void shorten (double *w, int d, int n, double *r) {
+  for (int i = 0; i < d; i++) {
+    double *restrict own = w + (size_t)i * (size_t)n;
+    const double length = sqrt (dot (n, own, own));
+    for (int k = 0; k < n; k++) own[k] = length > 0 ? own[k] / length : 0;
+    for (int j = 0; j < i; j++) r[j * d + i] = 0;
+    r[i * d + i] = length;
+    for (int j = i + 1; j < d; j++) {
+      double *restrict other = w + (size_t)j * (size_t)n;
+      const double along = dot (n, own, other);
+      for (int k = 0; k < n; k++) other[k] -= along * own[k];
+      r[j * d + i] = along;
+    }
+  }
+}
+
 extern const sl_scan_kernels SL (sl_scan_rows);
-const sl_scan_kernels SL (sl_scan_rows) = { row, columns, sum, norm, widen };
+const sl_scan_kernels SL (sl_scan_rows) = { row,  columns, sum,
+                                            norm, widen,   shorten };

@@ -38,6 +38,10 @@ typedef struct sl_scan_kernels {
                   double *y);
   /* out[j] = w[j] in double */
   void (*widen) (const void *w, int n, double *out);
+  /* r[0..d-1], vectors of d numbers one behind the other, of w[0..d-1], vectors
+  ** of n: || sum of x[j] r[j] || = || sum of x[j] w[j] || for every x. w is
+  ** destroyed. */
+  void (*shorten) (double *w, int d, int n, double *r);
 } sl_scan_kernels;
 
 /* The larger, the smaller; a NaN wins, so that it is not lost. */

@@ -107,6 +107,26 @@ check.test("loss is what logits say", function()
   check.close(found.losses[1][2], -logs[1][ids[2] + 1], 1e-6, 1e-6)
 end)
 
+check.test("norms of what values add to the residual stream", function()
+  local forward = require "sinklab.lm.forward"
+  local ids, c = some(1, 40, 3, 80, 1)[1], tiny.config -- more than twice a head's width
+  local found = lab.lm.sinks(tiny, { ids }, { measures = "norms" })
+  local input
+  tiny:forward(ids, { layer = function(layer, h) input = layer == 0 and h or input end })
+  local part = tiny.layers[1]
+  local x = input:rms_norm(part.attn_norm.gamma, { eps = c.norm_eps })
+  local _, _, v = forward.qkv(tiny, 1, x, {})
+  local w = part.o.weight:tensor "f64"
+  for head = 1, c.heads do
+    local group = (head - 1) // (c.heads // c.kv_heads)
+    local value = v:narrow(3, group * c.d_head + 1, c.d_head):select(1, 1):to "f64"
+    local added = value:linear(w:narrow(2, (head - 1) * c.d_head + 1, c.d_head))
+    local want = added:square():sum(2):sqrt():totable()
+    check.close(found.output_norms:select(1, 1):select(1, head):totable(), want, 1e-6,
+      1e-6, "head " .. head)
+  end
+end)
+
 check.test("chosen heads in full", function()
   local ids = lengths[3]
   local all = lab.lm.sinks(tiny, { ids }, { maps = true }).mean
