@@ -39,6 +39,7 @@ for file in bin/sinklab lib/sinklab/plugins/softmax.so \
   share/sinklab/scripts/experiments/theorem2.lua include/sinklab/plugin.h \
   include/sinklab/vmath.h include/sinklab/reduce.h \
   share/sinklab/scripts/templates/template_row.c \
+  share/sinklab/scripts/templates/report.html \
   share/sinklab/scripts/data/shakespeare.txt \
   lib/pkgconfig/sinklab.pc lib/cmake/sinklab/sinklabConfig.cmake \
   share/man/man1/sinklab.1 share/man/man3/sinklab.3 \

@@ -5,42 +5,9 @@
 -- three files. Positions count from 1; queries go down and keys across.
 local core = require "sinklab.core"
 local check = require "sinklab.check"
-local series = require "sinklab.plot_series"
+local part = require "sinklab.plot_panel"
 
 local plot = {}
-
--- What a heat map shows unless told otherwise.
-local QUANTITY = "attention weight"
-
-local PALETTES = { "blues", "viridis", "cividis", "magma", "greys", "rdbu" }
-local scale_rule = { "string", choices = { "linear", "log" } }
-
--- Options of one heat map; core checks the data and the range.
-local heat_rules = {
-  title = { "string" }, side = { "string" },
-  xlabel = { "string" }, ylabel = { "string" }, quantity = { "string" },
-  palette = { "string", choices = PALETTES },
-  vmin = { "number string" }, vmax = { "number string" },
-  scale = scale_rule, log = { "boolean" },
-  mask_upper = { "boolean" }, lead = { "string" },
-  without_first = { "boolean" },
-  tokens = { "table" }, keys = { "table" }, queries = { "table" },
-}
-
--- Options of axes with numbers upright.
-local axis_rules = {
-  title = { "string" }, side = { "string" },
-  xlabel = { "string" }, ylabel = { "string" },
-  scale = scale_rule, ylog = { "boolean" },
-  ymin = { "number string" }, ymax = { "number string" },
-  aspect = { "number" }, yticks = { "table" }, bands = series.band_rule,
-}
--- Those and of axes with numbers across.
-local line_rules = {
-  xscale = scale_rule, xlog = { "boolean" },
-  xmin = { "number string" }, xmax = { "number string" }, xticks = { "table" },
-}
-for key, rule in pairs(axis_rules) do line_rules[key] = rule end
 
 -- Options of a whole figure.
 local figure_rules = {
@@ -49,26 +16,10 @@ local figure_rules = {
   size = { "number" },
 }
 
-local function merged(...)
-  local out = {}
-  for _, rules in ipairs { ... } do
-    for key, rule in pairs(rules) do out[key] = rule end
-  end
-  return out
-end
-
---- The values of `o` whose keys are in `rules`.
-local function pick(o, rules)
-  local out = {}
-  for key in pairs(rules) do out[key] = o[key] end
-  return out
-end
-
---- Replace the option `scale` by core's switch.
-local function use_scale(panel, scale, switch)
-  if panel[scale] then panel[switch] = panel[scale] == "log" end
-  panel[scale] = nil
-end
+local QUANTITY = part.QUANTITY
+local merged, pick = part.merged, part.pick
+local heat_rules, axis_rules = part.heat_rules, part.axis_rules
+local line_rules = part.line_rules
 
 --- The caption: what the script says, else the quantity; then the number of samples.
 local function caption(o, quantity, needs_samples)
@@ -86,85 +37,6 @@ local function figure(what, o, spec, said, needs_samples)
   spec.what, spec.dpi, spec.size = what, o.dpi, o.size
   spec.caption = caption(o, said, needs_samples)
   return core.figure(spec)
-end
-
--- Panels for core.
-
---- Rows and columns of a matrix, as far as they can be seen here.
-local function shape_of(data)
-  if type(data) == "table" then
-    return #data, type(data[1]) == "table" and #data[1] or 0
-  end
-  if core.is_tensor(data) and #data.shape == 2 then
-    return data.shape[1], data.shape[2]
-  end
-end
-
-local function without_first_column(data)
-  if type(data) ~= "table" then return data:narrow(2, 2, data.shape[2] - 1) end
-  local out = {}
-  for i, row in ipairs(data) do
-    out[i] = type(row) == "table" and table.move(row, 2, #row, 1, {}) or row
-  end
-  return out
-end
-
---- Names of queries and keys: both from `tokens` unless given by themselves.
-local function take_tokens(what, panel, rows, columns)
-  local tokens = panel.tokens
-  panel.tokens = nil
-  if not tokens then return end
-  local keys = columns - (panel.lead and 1 or 0)
-  if #tokens ~= keys or (not panel.queries and #tokens ~= rows) then
-    check.fail("%s: %d tokens for %d queries and %d keys (keys = and queries = name them apart)",
-      what, #tokens, rows, keys)
-  end
-  panel.keys = panel.keys or tokens
-  panel.queries = panel.queries or tokens
-end
-
---- A heat map for core from options and a matrix.
-local function heat_panel(what, panel, data)
-  local rows, columns = shape_of(data)
-  use_scale(panel, "scale", "log")
-  if rows then
-    take_tokens(what, panel, rows, columns)
-    if panel.without_first then
-      if panel.lead then
-        check.fail("%s: without_first = true with a first column that is no position (lead)",
-          what)
-      end
-      if columns < 2 then
-        check.fail("%s: without_first = true leaves nothing of %d columns", what, columns)
-      end
-      data = without_first_column(data)
-      panel.first_key = 2
-      if panel.keys then panel.keys = table.move(panel.keys, 2, #panel.keys, 1, {}) end
-      -- What the sink hid is faint on 0 to 1.
-      if panel.vmin == nil and panel.vmax == nil and not panel.log then
-        panel.vmin, panel.vmax = 0, "data"
-      end
-    end
-  end
-  if panel.keys then panel.xlabel = panel.xlabel or "key" end
-  if panel.queries then panel.ylabel = panel.ylabel or "query" end
-  panel.without_first, panel.tokens = nil, nil
-  panel.kind, panel.data = "heat", data
-  return panel
-end
-
---- Lines, points or bars for core; also what the caption says of bands.
-local function axes_panel(what, panel, list, kind)
-  local said
-  panel.series, said = series.plain(what, list, kind, panel.bands)
-  panel.bands = nil
-  use_scale(panel, "scale", "ylog")
-  use_scale(panel, "xscale", "xlog")
-  for _, key in ipairs { "xticks", "yticks" } do
-    panel[key], panel[key .. "_names"] = series.ticks(what .. ": " .. key, panel[key])
-  end
-  panel.kind = kind == "bars" and "bars" or "lines"
-  return panel, said
 end
 
 --- A heat map of one matrix.
@@ -205,7 +77,7 @@ end
 function plot.heat(data, given)
   local what = "lab.plot.heat"
   local o = check.options(what, given, merged(heat_rules, figure_rules))
-  local panel = heat_panel(what, pick(o, heat_rules), data)
+  local panel = part.heat(what, pick(o, heat_rules), data)
   panel.title = nil
   return figure(what, o, { title = o.title, panels = { panel } },
     o.quantity or QUANTITY, true)
@@ -233,8 +105,8 @@ local function with_null(what, found)
       found.virtual and (found.null and "other" or "virtual") or "null"
 end
 
--- What a grid shows of a measurement: its quantity, and function (found) -> tensor, or nil
--- and what is missing.
+-- What a grid shows of a measurement: its quantity, and function (found) -> tensor, or
+-- nil and what is missing.
 local shows = {
   weights = { QUANTITY, function(found) return found.mean end },
   std = { "standard deviation", function(found)
@@ -306,7 +178,7 @@ function plot.heads(weights, given)
   for l = 1, layers do
     local layer = weights:select(1, l)
     for h = 1, heads do
-      local panel = heat_panel(what, pick(o, heat_rules), layer:select(1, h))
+      local panel = part.heat(what, pick(o, heat_rules), layer:select(1, h))
       panel.title = nil
       if not many then
         panel.title = ("layer %d head %d"):format(l, h)
@@ -319,51 +191,6 @@ function plot.heads(weights, given)
   end
   return figure(what, o, { title = o.title, rows = layers, columns = heads,
     shared = true, panels = panels }, o.quantity, true)
-end
-
---- One panel's table for core, by its kind: a heat map if it has data; with series,
--- bars if it has names, else what its kind says, or lines. Also what it measures and
--- what the caption says of bands.
-local function panel_of(what, given)
-  if type(given) ~= "table" then
-    check.fail("%s: expected a table, got a %s", what, type(given))
-  end
-  if given.series == nil then
-    local o = check.options(what, given, merged(heat_rules, {
-      data = { "tensor table", required = true } }))
-    local data = o.data
-    return heat_panel(what, o, data), o.quantity or QUANTITY
-  end
-  local kind = given.kind or (given.names and "bars") or "lines"
-  local o = check.options(what, given,
-    merged(kind == "bars" and axis_rules or line_rules, {
-      series = { "table", required = true },
-      names = kind == "bars" and { "table", required = true } or nil,
-      kind = { "string", choices = { "lines", "scatter", "bars" } },
-    }))
-  local panel, said = axes_panel(what, o, o.series, kind)
-  return panel, panel.ylabel, said
-end
-
---- The panels for core, and the caption: what they measure, each named once.
-local function panels_of(what, panels)
-  if type(panels) ~= "table" or #panels == 0 then
-    check.fail("%s: expected a list of panels such as { data = ..., title = ... }",
-      what)
-  end
-  local list, said, seen, needs = {}, {}, {}, false
-  for i, given in ipairs(panels) do
-    local panel, quantity, band = panel_of(("%s: panel %d"):format(what, i), given)
-    list[i] = panel
-    needs = needs or panel.kind == "heat"
-    for _, words in ipairs { quantity or "", band or "" } do
-      if words ~= "" and not seen[words] then
-        seen[words] = true
-        said[#said + 1] = words
-      end
-    end
-  end
-  return list, #said > 0 and table.concat(said, "; ") or nil, needs
 end
 
 --- Panels side by side, each with its own range and colour bar or legend.
@@ -385,7 +212,7 @@ function plot.panels(panels, given)
   local o = check.options(what, given, merged(figure_rules, {
     columns = { "integer", min = 1 },
   }))
-  local list, said, needs = panels_of(what, panels)
+  local list, said, needs = part.list(what, panels)
   local columns = math.min(o.columns or math.ceil(math.sqrt(#panels)), #panels)
   return figure(what, o, { title = o.title, columns = columns,
     rows = math.ceil(#panels / columns), panels = list }, said, needs)
@@ -410,7 +237,7 @@ function plot.grid(panels, given)
   local o = check.options(what, given, merged(figure_rules, {
     columns = { "integer table", min = 1 }, rows = { "table" },
   }))
-  local list, said, needs = panels_of(what, panels)
+  local list, said, needs = part.list(what, panels)
   local names = type(o.columns) == "table" and o.columns or nil
   local columns = names and #names or o.columns or math.ceil(math.sqrt(#panels))
   if columns == 0 then check.fail("%s: option 'columns' is an empty list", what) end
@@ -440,7 +267,8 @@ end
 -- @return panel of the mean, panel of the standard deviation
 -- @error a first argument without maps
 -- @example
---   local sinks = { mean = lab.full({ 1, 1, 3, 3 }, 0.5), std = lab.zeros { 1, 1, 3, 3 } }
+--   local sinks = { mean = lab.full({ 1, 1, 3, 3 }, 0.5),
+--     std = lab.zeros { 1, 1, 3, 3 } }
 --   local mean, std = lab.plot.mean_and_std(sinks, { title = "softmax" })
 --   print(lab.plot.panels({ mean, std }, { samples = 1000 }))
 function plot.mean_and_std(sinks, given)
@@ -467,7 +295,7 @@ end
 
 local function axes_figure(what, list, given, rules, kind, names)
   local o = check.options(what, given, merged(rules, figure_rules))
-  local panel, said = axes_panel(what, pick(o, rules), list, kind)
+  local panel, said = part.axes(what, pick(o, rules), list, kind)
   panel.title, panel.names = nil, names
   -- A caption of the script's own still says what a band is.
   if said and o.caption then o.caption = o.caption .. "; " .. said end
@@ -515,7 +343,8 @@ end
 -- @error as lab.plot.lines
 -- @example
 --   print(lab.plot.scatter({ { label = "heads", x = { 0.1, 0.9, 0.99 },
---     y = { 1.5, 0.2, 0.01 } } }, { xlabel = "weight on position 1", ylabel = "entropy" }))
+--     y = { 1.5, 0.2, 0.01 } } }, { xlabel = "weight on position 1",
+--     ylabel = "entropy" }))
 function plot.scatter(list, given)
   return axes_figure("lab.plot.scatter", list, given, line_rules, "scatter")
 end

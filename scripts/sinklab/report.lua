@@ -51,7 +51,8 @@ function report.html(folders)
   local summary, details = page.html(runs)
   return fill(template "report.html", {
     title = page.escape(title_of(runs)), style = template "report.css",
-    summary = summary, details = details, data = data_text(data), script = template "report.js",
+    summary = summary, details = details, data = data_text(data),
+    script = template "report.js",
     version = page.escape(core.version),
   })
 end

@@ -13,9 +13,8 @@ maps.axes = { mean = 4, std = 4, output_norms = 3 }
 local MOST_VALUES = 130000
 
 local letters = {}
-for c in ("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"):gmatch "." do
-  letters[#letters + 1] = c
-end
+local alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+for c in alphabet:gmatch "." do letters[#letters + 1] = c end
 
 --- Base64 (RFC 4648) of bytes.
 function maps.base64(bytes)
@@ -121,7 +120,8 @@ local function pack(values)
   local parts = {}
   for i = 1, #values, 100 do
     local n = math.min(100, #values - i + 1)
-    parts[#parts + 1] = string.pack("<" .. ("f"):rep(n), table.unpack(values, i, i + n - 1))
+    parts[#parts + 1] = string.pack("<" .. ("f"):rep(n),
+      table.unpack(values, i, i + n - 1))
   end
   return table.concat(parts)
 end
@@ -137,7 +137,8 @@ local function encoded(tensor, block)
     end
   end
   return { shape = json.array { shape[1], shape[2],
-    blocks(shape[3], block), shape[4] and blocks(shape[4], block) }, values = maps.base64(pack(values)) }
+    blocks(shape[3], block), shape[4] and blocks(shape[4], block) },
+    values = maps.base64(pack(values)) }
 end
 
 --- The maps of all runs for the page: a list for each run of { label, samples, layers,
@@ -145,7 +146,9 @@ end
 -- { shape, values } }.
 function maps.encode(runs)
   local models, out = {}, {}
-  for _, run in ipairs(runs) do table.move(run.heads, 1, #run.heads, #models + 1, models) end
+  for _, run in ipairs(runs) do
+    table.move(run.heads, 1, #run.heads, #models + 1, models)
+  end
   choose_blocks(models)
   for i, run in ipairs(runs) do
     out[i] = json.array {}

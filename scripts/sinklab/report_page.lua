@@ -104,7 +104,8 @@ function Page:table(caption, names, rows, class)
       escape(name))
   end
   local label = escape(caption)
-  self:put(('<div class="wide" role="region" tabindex="0" aria-label="%s"><table class="%s">'
+  self:put(('<div class="wide" role="region" tabindex="0" aria-label="%s">'
+    .. '<table class="%s">'
     .. "<caption>%s</caption><thead><tr>%s</tr></thead>\n<tbody>%s</tbody></table></div>")
     :format(label, class or "", label, table.concat(heads), table.concat(lines, "\n")))
   if left_out > 0 then
@@ -125,7 +126,8 @@ end
 
 local status_words = {
   complete = "complete: it ran to its end",
-  running = "unfinished: the record says “running”, and what it lists was complete when it was written",
+  running = "unfinished: the record says “running”, and what it lists was complete when"
+    .. " it was written",
   interrupted = "interrupted: what was added before the signal is here",
   failed = "failed",
 }
@@ -185,7 +187,8 @@ end
 local head_first = { "layer", "head", "first_mean", "first_min", "first_std", "row_mass",
   "proxy", "contribution", "entropy", "rate" }
 
---- Columns of a table of heads: the usual ones in their order, then what else is a number.
+--- Columns of a table of heads: the usual ones in their order, then what else is a
+-- number.
 local function head_columns(heads)
   local seen, rest, names = {}, {}, {}
   for _, head in ipairs(heads) do
@@ -345,8 +348,8 @@ local function html(runs)
   local page, first = new_page(), nil
   if #runs > 1 then page:compare(runs) end
   for i, run in ipairs(runs) do
-    page:put(("<section aria-labelledby=\"run-%d\"><h2 id=\"run-%d\">%s</h2>"):format(i, i,
-      #runs > 1 and escape(run.name) or "Run"))
+    page:put(("<section aria-labelledby=\"run-%d\"><h2 id=\"run-%d\">%s</h2>")
+      :format(i, i, #runs > 1 and escape(run.name) or "Run"))
     page:facts(run)
     page:problems(run)
     page:claims(run)

@@ -29,7 +29,7 @@ local function list_of(value) return type(value) == "table" and value or {} end
 local function read_record(folder)
   if not core.folder_exists(folder) then
     if core.file_exists(folder) then
-      return nil, ("%s: this is a file; a report is made of a run directory"):format(folder)
+      return nil, folder .. ": this is a file; a report is made of a run directory"
     end
     return nil, ("%s: no such folder"):format(folder)
   end
@@ -113,8 +113,8 @@ local function read_heads(folder, label, sinks, listed, problem)
       if tensor and #tensor.shape == maps.axes[kind] and not has_zero(tensor.shape) then
         tensors[kind], any = tensor, true
       else
-        problem(why or ("%s: expected %d axes with something in them, got shape (%s)"):format(name,
-          maps.axes[kind], table.concat(tensor.shape, ", ")))
+        problem(why or ("%s: expected %d axes with something in them, got shape (%s)")
+          :format(name, maps.axes[kind], table.concat(tensor.shape, ", ")))
       end
     end
   end
@@ -158,8 +158,8 @@ local function read(folder)
   local listed = {}
   for _, name in ipairs(record.files) do
     if not is_inside(name) then
-      problem(("the record lists a file '%s' outside the run directory"):format(words(name,
-        "null")))
+      problem(("the record lists a file '%s' outside the run directory"):format(
+        words(name, "null")))
     elseif not core.file_exists(folder .. "/" .. name) then
       problem(name .. " is missing")
     else

@@ -4,8 +4,8 @@ local process = require "process"
 local runs = {}
 
 --- What a report must show as text and never obey.
-runs.hostile = [[</script><script>window.hacked = 1</script><img src=x onerror="hacked=2">"'&]]
-    .. "\u{2028}é\u{1F600}"
+runs.hostile = [[</script><script>window.hacked = 1</script>]]
+    .. [[<img src=x onerror="hacked2=1">"'&]] .. "\u{2028}é\u{1F600}"
 
 local script = [=[
 local lab = require "sinklab"
@@ -20,7 +20,8 @@ for _, name in ipairs { "softmax", "relu" } do
   local sinks = lab.sinks(model, task:batch { n = 16, trigger = 4 },
     { measures = "norms" })
   run:add(name, { train = log, sinks = sinks, note = opt.note })
-  run:figure(name .. "-heads", lab.plot.heads(sinks, { title = name, size = 0.8, dpi = 72 }))
+  run:figure(name .. "-heads", lab.plot.heads(sinks, { title = name, size = 0.8,
+    dpi = 72 }))
 end
 run:claim(opt.note .. " 100 % of it", 0.5, "<", 1)
 run:claim("what does not hold", 2, "<", 1)

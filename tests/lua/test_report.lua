@@ -91,7 +91,8 @@ check.test("hostile text stays text", function()
   record.options["<b>" .. runs.hostile] = { runs.hostile, { runs.hostile } }
   record.results[runs.hostile] = { [runs.hostile] = runs.hostile, sinks = {
     heads = { { [runs.hostile] = 1 }, 3 } } }
-  record.status, record.script, record.error = runs.hostile, { runs.hostile }, runs.hostile
+  record.status, record.script = runs.hostile, { runs.hostile }
+  record.error = runs.hostile
   record.files[#record.files + 1] = runs.hostile .. ".png"
   record.files[#record.files + 1] = "../../etc/passwd.png"
   record.claims[3], record.plugins = runs.hostile, { runs.hostile }
@@ -181,13 +182,15 @@ check.test("broken and unfinished runs are reported as what they are", function(
   process.write(path .. "train-softmax.csv", 'step,loss\n1,"2')
   process.write(path .. "train-relu.csv", "a,b\nx,y\n")
   local text = process.read(path .. "run.json")
-  process.write(path .. "run.json", (text:gsub('"status": "complete"', '"status": "running"')))
+  process.write(path .. "run.json", (text:gsub('"status": "complete"',
+    '"status": "running"')))
   local r = report { "broken" }
   check.equal(r.code, 0, r.err)
   local html = page "broken/report.html"
   for _, part in ipairs { "softmax-heads.png is missing", "relu-heads.png is no PNG file",
     "softmax-mean.npy", "train-softmax.csv: record 2: a quote is not closed",
-    "train-relu.csv: no numbers in it", "relu-std.npy: expected 4 axes with something in them, got shape (2, 2, 8)",
+    "train-relu.csv: no numbers in it",
+    "relu-std.npy: expected 4 axes with something in them, got shape (2, 2, 8)",
     "softmax: no map of the mean weights", "unfinished: the record says “running”" } do
     has(html, part)
   end
