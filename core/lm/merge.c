@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* A part of the text, in a doubly linked list; n 0: joined to the one before. */
+/* A part of the text, in a doubly linked list; n 0: joined to another. */
 typedef struct sl_symbol {
   int32_t before, after; /* -1: none */
   int32_t start, n;

@@ -15,7 +15,8 @@ typedef struct sl_shards {
 int sl_shards_open (const char *path, sl_shards *s, sl_error *e);
 
 /* An index, {"weight_map": {"tensor": "file"}}, of files in 'folder'. Every
-** tensor of the map must be in the file that it names; a file may hold more. */
+** tensor of the map must be in the file that it names; a file may hold more.
+** The weights are in the order of their names. */
 int sl_shards_open_index (const char *path, const char *folder, sl_shards *s,
                           sl_error *e);
 void sl_shards_close (sl_shards *s);

@@ -8,8 +8,8 @@
 ** left: a match is a piece, and so is what lies between two matches. */
 typedef struct sl_splitter sl_splitter;
 
-/* Of n patterns (of Unicode text, as Oniguruma and Rust read them); a pattern that does not compile is refused
-** with what is wrong in it. */
+/* Of n patterns (of Unicode text, as Oniguruma and Rust read them); a pattern
+** that does not compile is refused with what is wrong in it. */
 sl_splitter *sl_splitter_new (size_t n, const char *const *patterns,
                               sl_error *e);
 void sl_splitter_free (sl_splitter *s); /* NULL is allowed */

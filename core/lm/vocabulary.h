@@ -33,7 +33,7 @@ typedef struct sl_vocabulary {
 } sl_vocabulary;
 
 /* Room for n tokens of 'bytes' bytes in all, every one NORMAL and empty; a
-** score each if 'scores'. Free with sl_vocabulary_free, also after a failure. */
+** score each if 'scores'. Free with sl_vocabulary_free, after a failure too. */
 int sl_vocabulary_new (sl_vocabulary *v, size_t n, size_t bytes, int scores,
                        sl_error *e);
 void sl_vocabulary_free (sl_vocabulary *v);

@@ -70,6 +70,18 @@ sl_tensor *sl_weight_tensor (const sl_weight *w, sl_weights *file,
   return t;
 }
 
+/* Whether one of n numbers has the exponent of infinity and NaN. */
+static int any_nonfinite (const float *x, size_t n) {
+  const uint32_t top = 0x7f800000;
+  uint32_t any = 0;
+  for (size_t i = 0; i < n; i++) {
+    uint32_t bits;
+    memcpy (&bits, &x[i], sizeof bits);
+    any |= (bits & top) == top;
+  }
+  return any != 0;
+}
+
 size_t sl_weight_nonfinite (const sl_weight *w, size_t *where) {
   enum { NUMBERS = 4096 }; /* a multiple of every block size */
   const sl_unpack unpack = SL_PICK (sl_unpacks, 0)->of[w->type->kind];
@@ -79,11 +91,10 @@ size_t sl_weight_nonfinite (const sl_weight *w, size_t *where) {
   const char *data = w->data;
   while (left > 0) {
     const size_t n = left < NUMBERS ? left : NUMBERS;
-    float sum = 0;
     unpack (data, (ptrdiff_t)(n / block), x);
-    for (size_t i = 0; i < n; i++) sum += x[i] * 0; /* 0 unless one is not */
-    for (size_t i = 0; sum != 0 && i < n; i++)
-      if (!isfinite (x[i]) && bad++ == 0) *where = at + i;
+    if (any_nonfinite (x, n))
+      for (size_t i = 0; i < n; i++)
+        if (!isfinite (x[i]) && bad++ == 0) *where = at + i;
     data += n / block * (size_t)w->type->bytes;
     at += n;
     left -= n;

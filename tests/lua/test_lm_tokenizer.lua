@@ -94,7 +94,8 @@ check.test("tokenizer.json, byte-level", function()
   agrees(t, "gpt-2")
   -- the same pieces by a Split, and a template with a beginning
   bytes.use_regex = false
-  local words = { type = "Split", behavior = "Isolated", invert = false, pattern = { Regex =
+  local words = { type = "Split", behavior = "Isolated", invert = false,
+    pattern = { Regex =
     "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)" } }
   t = assert(in_folder(root({ type = "Sequence", pretokenizers = { words, bytes } },
     { type = "TemplateProcessing", single = {
@@ -192,7 +193,8 @@ check.test("what a text begins with", function()
   is("two", "1 1 15043", "two of <s> (1)")
   is("</s>", "2 15043", "</s> (2)")
   is(15043, "15043 15043", " Hello (15043)")
-  check.raises("bos: 'no such' is neither auto, none, one, two nor one of the 32000 tokens",
+  check.raises(
+    "bos: 'no such' is neither auto, none, one, two nor one of the 32000 tokens",
     t.encode, t, "x", { bos = "no such" })
   check.raises("(did you mean 'bos'?)", t.encode, t, "x", { boss = "one" })
   local ids = t:encode("<s>Hello", { special = true })

@@ -18,7 +18,8 @@ end
 local function amount(bytes)
   local unit, units = 0, { [0] = "bytes", "KiB", "MiB", "GiB", "TiB" }
   while bytes >= 1024 and unit < 4 do bytes, unit = bytes / 1024, unit + 1 end
-  return unit == 0 and ("%d bytes"):format(bytes) or ("%.4g %s"):format(bytes, units[unit])
+  return unit == 0 and ("%d bytes"):format(bytes)
+      or ("%.4g %s"):format(bytes, units[unit])
 end
 
 local function show(o)
