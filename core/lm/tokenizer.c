@@ -52,8 +52,7 @@ void sl_tokenizer_note (sl_tokenizer *t, const char *format, ...) {
   snprintf (t->note + n, sizeof t->note - n, "%s%s", n > 0 ? "; " : "", text);
 }
 
-/* "<0xE2>": the byte, or -1. */
-static int byte_named (const char *text, size_t n) {
+int sl_byte_named (const char *text, size_t n) {
   static const char digits[] = "0123456789ABCDEF";
   const char *high, *low;
   if (n != 6 || memcmp (text, "<0x", 3) != 0 || text[5] != '>') return -1;
@@ -73,7 +72,8 @@ static void find_bytes (sl_tokenizer *t) {
   for (size_t id = 0; !t->byte_level && id < v->n; id++) {
     size_t n;
     const char *text = sl_vocabulary_text (v, id, &n);
-    const int byte = v->kind[id] == SL_TOKEN_BYTE ? byte_named (text, n) : -1;
+    const int byte =
+        v->kind[id] == SL_TOKEN_BYTE ? sl_byte_named (text, n) : -1;
     if (byte >= 0 && t->merger.byte[byte] < 0)
       t->merger.byte[byte] = (int32_t)id;
   }
@@ -283,7 +283,7 @@ static size_t put (const sl_tokenizer *t, int32_t id, char *to) {
   const sl_vocabulary *v = &t->vocabulary;
   size_t n, count = 0;
   const char *text = sl_vocabulary_text (v, (size_t)id, &n);
-  const int byte = v->kind[id] == SL_TOKEN_BYTE ? byte_named (text, n) : -1;
+  const int byte = v->kind[id] == SL_TOKEN_BYTE ? sl_byte_named (text, n) : -1;
   if (byte >= 0) {
     *to = (char)byte;
     return 1;

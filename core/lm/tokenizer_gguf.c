@@ -61,10 +61,6 @@ static int list_of (const sl_gguf *g, const char *name, int is_text, size_t n,
   return 0;
 }
 
-static int is_byte_name (const char *text, size_t n) {
-  return n == 6 && memcmp (text, "<0x", 3) == 0 && text[5] == '>';
-}
-
 static int read_tokens (sl_tokenizer *t, const sl_gguf *g, int scores,
                         sl_error *e) {
   const sl_gguf_value *tokens, *types, *score;
@@ -89,7 +85,7 @@ static int read_tokens (sl_tokenizer *t, const sl_gguf *g, int scores,
   for (size_t i = 0; i < v->n; i++) {
     const char *text = sl_gguf_string (tokens, &cursor, &n);
     sl_vocabulary_set (v, i, text, n);
-    if (types == NULL && scores && is_byte_name (text, n))
+    if (types == NULL && scores && sl_byte_named (text, n) >= 0)
       v->kind[i] = SL_TOKEN_BYTE;
   }
   cursor = scores ? score->at : NULL;

@@ -55,10 +55,6 @@ static int gather (gathering *all, const json_t *id, const char *text, size_t n,
   return 0;
 }
 
-static int is_byte_name (const char *text, size_t n) {
-  return n == 6 && memcmp (text, "<0x", 3) == 0 && text[5] == '>';
-}
-
 /* Added tokens that swallow the space beside them, where a text names them. */
 static void note_strips (sl_tokenizer *t, const json_t *added) {
   json_t *entry;
@@ -81,7 +77,7 @@ static int gather_all (gathering *all, const json_t *vocabulary,
   json_object_foreach ((json_t *)(uintptr_t)vocabulary, text, id) {
     const size_t n = strlen (text);
     const int kind =
-        bytes && is_byte_name (text, n) ? SL_TOKEN_BYTE : SL_TOKEN_NORMAL;
+        bytes && sl_byte_named (text, n) >= 0 ? SL_TOKEN_BYTE : SL_TOKEN_NORMAL;
     if (gather (all, id, text, n, kind, e) < 0) return -1;
   }
   json_array_foreach (added, i, entry) {

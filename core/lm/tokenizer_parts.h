@@ -27,6 +27,9 @@ struct sl_tokenizer {
   char pre[64], note[512];
 };
 
+/* "<0xE2>", as tokens for bytes are called: the byte, or -1. */
+int sl_byte_named (const char *text, size_t n);
+
 /* Say what is unusual: sentences are joined. */
 void sl_tokenizer_note (sl_tokenizer *t, const char *format, ...)
     SL_PRINTF (2, 3);

@@ -127,29 +127,30 @@ int sl_vocabulary_merge (sl_vocabulary *v, size_t rank, const char *left,
                          size_t n_left, const char *right, size_t n_right,
                          sl_error *e) {
   char both[1024];
-  int32_t a, b, merged;
+  const struct {
+    const char *text;
+    size_t n;
+  } part[] = { { left, n_left },
+               { right, n_right },
+               { both, n_left + n_right } };
+  int32_t id[3];
   size_t i;
-  if (n_left > v->longest || n_right > v->longest ||
-      n_left + n_right > sizeof both)
-    return sl_fail (e, "merge %zu joins texts that are no tokens", rank + 1);
+  if (n_left > sizeof both || n_right > sizeof both - n_left)
+    return sl_fail (e, "merge %zu makes a token of more than %zu bytes",
+                    rank + 1, sizeof both);
   memcpy (both, left, n_left);
   memcpy (both + n_left, right, n_right);
-  a = sl_vocabulary_find (v, left, n_left);
-  b = sl_vocabulary_find (v, right, n_right);
-  merged = sl_vocabulary_find (v, both, n_left + n_right);
-  if (a < 0 || b < 0 || merged < 0)
-    return sl_fail (e, "merge %zu: '%.*s' is no token", rank + 1,
-                    (int)(a < 0   ? n_left
-                          : b < 0 ? n_right
-                                  : n_left + n_right),
-                    a < 0   ? left
-                    : b < 0 ? right
-                            : both);
-  i = pair_slot (v, pair_of (a, b));
+  for (int k = 0; k < 3; k++) {
+    id[k] = sl_vocabulary_find (v, part[k].text, part[k].n);
+    if (id[k] < 0)
+      return sl_fail (e, "merge %zu: '%.*s' is no token", rank + 1,
+                      part[k].n < 64 ? (int)part[k].n : 64, part[k].text);
+  }
+  i = pair_slot (v, pair_of (id[0], id[1]));
   if (v->merged[i] >= 0) return 0;
-  v->pair[i] = pair_of (a, b);
+  v->pair[i] = pair_of (id[0], id[1]);
   v->rank[i] = (int32_t)rank;
-  v->merged[i] = merged;
+  v->merged[i] = id[2];
   return 0;
 }
 
