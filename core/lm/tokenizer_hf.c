@@ -205,7 +205,10 @@ static int read_roles (sl_tokenizer *t, const char *folder, sl_error *e) {
   if (t->eos < 0) t->eos = id_named (t, json_object_get (names, "eos_token"));
   if (t->bos < 0) t->bos = id_given (t, json_object_get (ids, "bos_token_id"));
   if (t->eos < 0) t->eos = id_given (t, json_object_get (ids, "eos_token_id"));
-  if (t->add_bos < 0 && json_is_boolean (add)) t->add_bos = json_is_true (add);
+  if (t->add_bos < 0 && json_is_boolean (add)) {
+    t->add_bos = json_is_true (add);
+    t->said_bos = 1;
+  }
   json_decref (names);
   json_decref (ids);
   return 0;

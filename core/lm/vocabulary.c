@@ -94,7 +94,7 @@ int sl_vocabulary_index (sl_vocabulary *v, sl_error *e) {
 
 int32_t sl_vocabulary_find (const sl_vocabulary *v, const char *text,
                             size_t n) {
-  return n > v->longest ? -1 : *slot_of (v, text, n);
+  return n == 0 || n > v->longest ? -1 : *slot_of (v, text, n);
 }
 
 /* Merges. */

@@ -166,7 +166,7 @@ static int tokenizer_id (lua_State *L) {
   const sl_vocabulary *v = sl_tokenizer_vocabulary (check_tokenizer (L));
   size_t n;
   const char *text = luaL_checklstring (L, 2, &n);
-  const int32_t id = n > 0 ? sl_vocabulary_find (v, text, n) : -1;
+  const int32_t id = sl_vocabulary_find (v, text, n);
   if (id < 0)
     lua_pushnil (L);
   else

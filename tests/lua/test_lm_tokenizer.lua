@@ -114,7 +114,7 @@ check.test("vocab.json and merges.txt", function()
     ["tokenizer_config.json"] = '{"bos_token": {"content": "<|endoftext|>"}, ' ..
       '"add_bos_token": true}',
   }))
-  check.equal({ t.bos, t.add_bos }, { 50256, true })
+  check.equal({ t.bos, t.add_bos, t.said_bos }, { 50256, true, true })
   check.contains(t.note, "GPT-2's is taken")
   agrees(t, "gpt-2")
 end)
@@ -231,6 +231,7 @@ check.test("single tokens", function()
   check.equal(t:token(32000), nil)
   check.equal(t:id "▁Hello", 15043)
   check.equal(t:id "no such token", nil)
+  check.equal(t:id "", nil)
   check.equal({ t:name(15043), t:name(13), t:name(1), t:name(3 + 0xe2), t:name(-1) },
     { " Hello", "\\n", "<s>", "\\xe2", "<-1>" })
   check.raises("the id 32000 (number 2) is none of the 32000 tokens 0 to 31999",
