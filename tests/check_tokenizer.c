@@ -376,8 +376,7 @@ static int read_it (const vocabulary *v, sl_tokenizer *t) {
   }
   ck_assert_msg (sl_gguf_parse (w.data, w.n, &g, &error) == 0, "%s",
                  error.text);
-  memset (t, 0, sizeof *t);
-  t->bos = t->eos = t->merger.unknown = -1;
+  sl_tokenizer_begin (t);
   status = sl_tokenizer_read_gguf (t, &g, &error);
   sl_gguf_free (&g);
   return status;

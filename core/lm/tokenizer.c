@@ -14,6 +14,11 @@ enum { SPACE = sizeof space - 1 };
 
 /* Open. */
 
+void sl_tokenizer_begin (sl_tokenizer *t) {
+  memset (t, 0, sizeof *t);
+  t->bos = t->eos = t->merger.unknown = t->add_bos = -1;
+}
+
 sl_tokenizer *sl_tokenizer_open (const sl_weights *w, sl_error *e) {
   const sl_gguf *g = sl_weights_gguf (w);
   sl_tokenizer *t = sl_alloc (1, sizeof *t);
@@ -23,7 +28,7 @@ sl_tokenizer *sl_tokenizer_open (const sl_weights *w, sl_error *e) {
     sl_fail (e, "%s: out of memory", sl_weights_path (w));
     return NULL;
   }
-  t->bos = t->eos = t->merger.unknown = t->add_bos = -1;
+  sl_tokenizer_begin (t);
   status = g != NULL
                ? sl_tokenizer_read_gguf (t, g, &why)
                : sl_tokenizer_read_folder (t, sl_weights_folder (w), &why);

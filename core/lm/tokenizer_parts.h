@@ -38,7 +38,10 @@ void sl_tokenizer_note (sl_tokenizer *t, const char *format, ...)
 ** tokens of bytes, the tokens found whole. */
 int sl_tokenizer_finish (sl_tokenizer *t, sl_error *e);
 
-/* Each fills a zeroed t. */
+/* Nothing in it, and no token has a role. */
+void sl_tokenizer_begin (sl_tokenizer *t);
+
+/* Each fills a t that sl_tokenizer_begin has seen. */
 int sl_tokenizer_read_gguf (sl_tokenizer *t, const sl_gguf *g, sl_error *e);
 /* tokenizer.json of a folder, or vocab.json and merges.txt. */
 int sl_tokenizer_read_folder (sl_tokenizer *t, const char *folder, sl_error *e);

@@ -42,7 +42,7 @@ static void use_tokenizer (const sl_gguf *g) {
   sl_tokenizer *t = sl_alloc (1, sizeof *t);
   sl_error e;
   sl_ids ids = { 0 };
-  t->bos = t->eos = t->merger.unknown = t->add_bos = -1;
+  sl_tokenizer_begin (t);
   if (sl_tokenizer_read_gguf (t, g, &e) == 0 &&
       sl_tokenizer_encode (t, text, sizeof text - 1, 1, &ids, &e) == 0) {
     size_t n;
