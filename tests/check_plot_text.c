@@ -90,9 +90,71 @@ START_TEST (text_of_lines) {
   char *text;
   add_lines (f,
              (sl_lines){ .n = 1, .series = &s, .ylog = 1, .xlabel = "step" });
-  text = sl_figure_text (f, (sl_text_style){ SL_TEXT_PLAIN, 1, 80 }, NULL);
+  text = sl_figure_text (f, (sl_text_style){ SL_TEXT_PLAIN, 1, 40 }, NULL);
   ck_assert_msg (strstr (text, "loss\n█▆▃▁  1 to 0.001\n") != NULL, "%s", text);
   ck_assert_msg (strstr (text, "step\nacross: 1 to 4\n") != NULL, "%s", text);
+  sl_free (text);
+  sl_figure_free (f);
+}
+END_TEST
+
+/* Where there is room, lines are drawn: in dots if one colour is enough or
+** there are colours, else in a mark for each series. */
+START_TEST (lines_on_a_canvas) {
+  static const double x[] = { 0, 1 }, up[] = { 0, 1 }, down[] = { 1, 0 };
+  sl_series s[] = { { .label = "up", .n = 2, .x = x, .y = up },
+                    { .label = "down", .n = 2, .x = x, .y = down } };
+  static const struct {
+    sl_text_colours colours;
+    int utf8, n;
+    const char *corner, *none;
+  } cases[] = {
+    { SL_TEXT_PLAIN, 1, 1, "1 │", "●\n" },
+    { SL_TEXT_PLAIN, 1, 2, "1 │■", "⠁" },
+    { SL_TEXT_PLAIN, 0, 2, "1 |x", "⠁" },
+    { SL_TEXT_256, 1, 2, "1 │\033[38;5;", "■■" },
+  };
+  for (size_t i = 0; i < LENGTH (cases); i++) {
+    sl_figure *f = new_figure ((sl_figure_spec){ 0 });
+    sl_text_style style = { cases[i].colours, cases[i].utf8, 60 };
+    char *text;
+    const char *p;
+    int rows = 0;
+    add_lines (f, (sl_lines){ .n = cases[i].n,
+                              .series = s,
+                              .xmin = 0,
+                              .xmax = 1,
+                              .ymin = 0,
+                              .ymax = 1 });
+    text = sl_figure_text (f, style, NULL);
+    ck_assert_msg (strstr (text, cases[i].corner) != NULL, "case %zu:\n%s", i,
+                   text);
+    ck_assert_msg (strstr (text, cases[i].none) == NULL, "case %zu:\n%s", i,
+                   text);
+    for (p = text; (p = strstr (p, cases[i].utf8 ? "│" : "|")) != NULL; p++)
+      rows++;
+    ck_assert_int_eq (rows, 15);
+    ck_assert_msg (strstr (text, "up  0 to 1\n") != NULL, "case %zu:\n%s", i,
+                   text);
+    sl_free (text);
+    sl_figure_free (f);
+  }
+}
+END_TEST
+
+/* Points far outside, or hostile, neither hang nor leave the canvas. */
+START_TEST (lines_out_of_range) {
+  static const double x[] = { -1e300, 1e300, 0.5, NAN, INFINITY, 1 };
+  static const double y[] = { 1e300, -1e300, 0.5, 1, -INFINITY, 1e-300 };
+  sl_series s = { .n = 6, .x = x, .y = y };
+  sl_figure *f = new_figure ((sl_figure_spec){ 0 });
+  char *text;
+  add_lines (
+      f,
+      (sl_lines){
+          .n = 1, .series = &s, .xmin = 0, .xmax = 1, .ymin = 0, .ymax = 1 });
+  text = sl_figure_text (f, (sl_text_style){ SL_TEXT_PLAIN, 1, 80 }, NULL);
+  ck_assert_ptr_nonnull (strstr (text, "across"));
   sl_free (text);
   sl_figure_free (f);
 }
@@ -157,5 +219,6 @@ START_TEST (colours_of_terminals) {
 END_TEST
 
 SUITE_MAIN ("plot_text", text_of_a_small_map, text_fits_the_terminal,
-            text_of_lines, left_out_points_are_counted, styles_of_terminals,
+            text_of_lines, lines_on_a_canvas, lines_out_of_range,
+            left_out_points_are_counted, styles_of_terminals,
             colours_of_terminals)

@@ -146,7 +146,7 @@ typedef struct sl_text_style {
 sl_text_style sl_text_style_for (int fd);
 
 /* The figure as lines of text, each ended by '\n' (free with sl_free): heat
-** maps as coloured cells or characters, lines as sparklines, points on a grid of
-** characters, bars as bars. NULL on failure. */
+** maps as coloured cells or characters, lines and points on a grid of characters
+** (narrow panels of lines as sparklines), bars as bars. NULL on failure. */
 char *sl_figure_text (const sl_figure *f, sl_text_style style, sl_error *e);
 #endif

@@ -1,4 +1,4 @@
-/* line_text.c - line plots as text: sparklines, points on a canvas. */
+/* line_text.c - line plots as text: a canvas of characters, or sparklines. */
 #include "base/memory.h"
 #include "plot/panel.h"
 #include <math.h>
@@ -40,7 +40,7 @@ static void put_spark (const sl_lines_data *d, const sl_series_data *s,
   sl_free (level);
 }
 
-/* ---- points on a canvas of characters ---- */
+/* ---- lines and points on a canvas of characters ---- */
 
 /* The first of these that a terminal shows; series differ in mark and
 ** colour. */
@@ -48,7 +48,77 @@ static const char *const marks[][2] = { { "●", "o" }, { "■", "x" },
                                         { "▲", "+" }, { "◆", "*" },
                                         { "○", "@" }, { "□", "#" },
                                         { "△", "^" }, { "◇", "&" } };
-enum { MARKS = sizeof marks / sizeof *marks, HIGH = 15 };
+enum { MARKS = sizeof marks / sizeof *marks, HIGH = 15, WIDEST = 72 };
+
+/* What a cell shows: the series that was drawn there last, and if 'fine' its
+** dots, two across and four down, as braille characters have them. */
+typedef struct cell {
+  int series; /* from 1; 0: empty */
+  unsigned char dots;
+} cell;
+
+typedef struct canvas {
+  const sl_lines_data *d;
+  int wide, fine;
+  cell *cell; /* [HIGH][wide] */
+} canvas;
+
+static int across_of (const canvas *c) {
+  return c->wide * (c->fine ? 2 : 1);
+}
+
+static int down_of (const canvas *c) {
+  return HIGH * (c->fine ? 4 : 1);
+}
+
+static void set (const canvas *c, int series, double across, double down) {
+  static const unsigned char dot[4][2] = {
+    { 0x01, 0x08 }, { 0x02, 0x10 }, { 0x04, 0x20 }, { 0x40, 0x80 }
+  };
+  int x, y;
+  cell *at;
+  if (!(across > -0.5 && across < across_of (c) - 0.5) ||
+      !(down > -0.5 && down < down_of (c) - 0.5))
+    return;
+  x = (int)floor (across + 0.5), y = (int)floor (down + 0.5);
+  at = &c->cell[(c->fine ? y / 4 : y) * c->wide + (c->fine ? x / 2 : x)];
+  if (at->series != series + 1) at->dots = 0;
+  at->series = series + 1;
+  if (c->fine) at->dots |= dot[y % 4][x % 2];
+}
+
+/* Point k of the series in dots from the top left corner; 0 if it is not to be
+** seen. */
+static int locate (const canvas *c, const sl_series_data *s, size_t k,
+                   double *across, double *down) {
+  const double *y = s->y ? s->y : s->high;
+  if (!sl_shown (s->x[k], c->d->x.range.log) ||
+      !sl_shown (y[k], c->d->y.range.log))
+    return 0;
+  *across = sl_range_fraction (&c->d->x.range, s->x[k]) * (across_of (c) - 1);
+  *down = (1 - sl_range_fraction (&c->d->y.range, y[k])) * (down_of (c) - 1);
+  return 1;
+}
+
+static void draw_series (const canvas *c, int i) {
+  const sl_series_data *s = &c->d->series[i];
+  double x = 0, y = 0, far = 4 * (across_of (c) + down_of (c));
+  int pen = 0;
+  for (size_t k = 0; k < s->n; k++) {
+    double to_x, to_y, steps;
+    if (!locate (c, s, k, &to_x, &to_y)) {
+      pen = 0;
+      continue;
+    }
+    steps = pen && !s->points
+                ? fmin (far, ceil (fmax (fabs (to_x - x), fabs (to_y - y))))
+                : 0;
+    for (double t = 1; t < steps; t++)
+      set (c, i, x + (to_x - x) * t / steps, y + (to_y - y) * t / steps);
+    set (c, i, to_x, to_y);
+    x = to_x, y = to_y, pen = 1;
+  }
+}
 
 static void put_mark (const sl_text_style *style, int series, sl_bytes *out) {
   if (style->colours != SL_TEXT_PLAIN)
@@ -57,65 +127,94 @@ static void put_mark (const sl_text_style *style, int series, sl_bytes *out) {
   if (style->colours != SL_TEXT_PLAIN) sl_bytes_put (out, "\033[0m");
 }
 
-/* cell[row][column] = 1 + the series seen there last. */
-static void spread (const sl_lines_data *d, int wide, int *cell) {
-  for (int i = 0; i < d->n; i++) {
-    const sl_series_data *s = &d->series[i];
-    const double *y = s->y ? s->y : s->high;
-    for (size_t k = 0; k < s->n; k++) {
-      double across = sl_range_fraction (&d->x.range, s->x[k]);
-      double up = sl_range_fraction (&d->y.range, y[k]);
-      if (!(across >= 0 && across <= 1 && up >= 0 && up <= 1)) continue;
-      cell[(int)((1 - up) * (HIGH - 1) + 0.5) * wide +
-           (int)(across * (wide - 1) + 0.5)] = i + 1;
+static void put_cell (const sl_text_style *style, const cell *at,
+                      sl_bytes *out) {
+  /* U+2800 and the dots as UTF-8. */
+  char braille[] = { (char)0xe2, (char)(0xa0 | at->dots >> 6),
+                     (char)(0x80 | (at->dots & 0x3f)), 0 };
+  if (!at->dots) {
+    put_mark (style, at->series - 1, out);
+    return;
+  }
+  if (style->colours != SL_TEXT_PLAIN)
+    sl_put_colour (out, style, SL_FOREGROUND, sl_line_colour (at->series - 1));
+  sl_bytes_put (out, braille);
+  if (style->colours != SL_TEXT_PLAIN) sl_bytes_put (out, "\033[0m");
+}
+
+static void put_rows (const canvas *c, const sl_text_style *style, int margin,
+                      const char *low, const char *high, sl_bytes *out) {
+  for (int r = 0; r < HIGH; r++) {
+    const char *label = r == 0 ? high : r == HIGH - 1 ? low : "";
+    int blanks = 0;
+    sl_bytes_format (out, "%*s %s", margin, label, style->utf8 ? "│" : "|");
+    for (int x = 0; x < c->wide; x++) {
+      const cell *at = &c->cell[r * c->wide + x];
+      if (!at->series) {
+        blanks++;
+        continue;
+      }
+      sl_put_spaces (out, blanks);
+      put_cell (style, at, out);
+      blanks = 0;
     }
+    sl_bytes_put (out, "\n");
+  }
+  sl_put_spaces (out, margin + 1);
+  sl_bytes_put (out, style->utf8 ? "└" : "+");
+  for (int x = 0; x < c->wide; x++) sl_bytes_put (out, style->utf8 ? "─" : "-");
+  sl_bytes_put (out, "\n");
+}
+
+/* "● softmax  1 to 0.01" */
+static void put_legend (const canvas *c, const sl_text_style *style,
+                        int columns, sl_bytes *out) {
+  for (int i = 0; i < c->d->n; i++) {
+    const sl_series_data *s = &c->d->series[i];
+    const double *y = s->y ? s->y : s->high;
+    char a[32], b[32];
+    int used = 0;
+    if (s->label[0]) {
+      put_mark (style, i, out);
+      sl_bytes_put (out, " ");
+      used = sl_put_fit (out, style, columns - 2, s->label) + 2;
+    }
+    if (!s->points && s->n > 0) {
+      sl_number_text (y[0], 3, a, sizeof a);
+      sl_number_text (y[s->n - 1], 3, b, sizeof b);
+      if (used > 0 && used + 6 + (int)(strlen (a) + strlen (b)) > columns)
+        sl_bytes_put (out, "\n");
+      sl_bytes_format (out, "%s%s to %s", used ? "  " : "", a, b);
+    } else if (!used)
+      continue;
+    sl_bytes_put (out, "\n");
   }
 }
 
 static void put_canvas (const sl_panel *p, const sl_text_style *style,
                         int columns, sl_bytes *out) {
-  const sl_lines_data *d = &p->lines;
+  canvas c = { &p->lines, 0, 0, NULL };
   char low[32], high[32];
-  int margin, wide, *cell;
-  sl_number_text (d->y.range.min, 3, low, sizeof low);
-  sl_number_text (d->y.range.max, 3, high, sizeof high);
+  int margin, points = 0;
+  for (int i = 0; i < c.d->n; i++) points |= c.d->series[i].points;
+  /* Without colours dots cannot tell series apart. */
+  c.fine = style->utf8 && !points &&
+           (style->colours != SL_TEXT_PLAIN || c.d->n == 1);
+  sl_number_text (c.d->y.range.min, 3, low, sizeof low);
+  sl_number_text (c.d->y.range.max, 3, high, sizeof high);
   margin = (int)(strlen (low) > strlen (high) ? strlen (low) : strlen (high));
-  wide = columns - margin - 2 > 4 ? columns - margin - 2 : 4;
-  if (wide > 72) wide = 72;
-  cell = sl_alloc ((size_t)(wide * HIGH), sizeof *cell);
-  if (!cell) {
+  c.wide = columns - margin - 2 > 4 ? columns - margin - 2 : 4;
+  if (c.wide > WIDEST) c.wide = WIDEST;
+  c.cell = sl_alloc ((size_t)(c.wide * HIGH), sizeof *c.cell);
+  if (!c.cell) {
     out->failed = 1;
     return;
   }
-  spread (d, wide, cell);
+  for (int i = 0; i < c.d->n; i++) draw_series (&c, i);
   sl_put_wrapped (out, style, columns, p->ylabel);
-  for (int r = 0; r < HIGH; r++) {
-    const char *label = r == 0 ? high : r == HIGH - 1 ? low : "";
-    int blanks = 0;
-    sl_bytes_format (out, "%*s %s", margin, label, style->utf8 ? "│" : "|");
-    for (int c = 0; c < wide; c++) {
-      int series = cell[r * wide + c];
-      if (!series) {
-        blanks++;
-        continue;
-      }
-      sl_put_spaces (out, blanks);
-      put_mark (style, series - 1, out);
-      blanks = 0;
-    }
-    sl_bytes_put (out, "\n");
-  }
-  sl_free (cell);
-  sl_put_spaces (out, margin + 1);
-  sl_bytes_put (out, style->utf8 ? "└" : "+");
-  for (int c = 0; c < wide; c++) sl_bytes_put (out, style->utf8 ? "─" : "-");
-  sl_bytes_put (out, "\n");
-  for (int i = 0; i < d->n; i++) {
-    if (!d->series[i].label[0]) continue;
-    put_mark (style, i, out);
-    sl_bytes_put (out, " ");
-    sl_put_wrapped (out, style, columns - 2, d->series[i].label);
-  }
+  put_rows (&c, style, margin, low, high, out);
+  put_legend (&c, style, columns, out);
+  sl_free (c.cell);
 }
 
 /* ---- the panel ---- */
@@ -144,19 +243,18 @@ static void put_range (sl_bytes *out, const char *what, double lo, double hi,
       sl_number_text (hi, digits, b, sizeof b), log ? " (log)" : "");
 }
 
+/* Narrower panels, as of a grid, have sparklines. */
+enum { LEAST_CANVAS = 44 };
+
 void sl_lines_text (const sl_panel *p, const sl_text_style *style, int columns,
                     sl_bytes *out) {
   const sl_lines_data *d = &p->lines;
-  int points = 0;
-  for (int i = 0; i < d->n; i++) points |= d->series[i].points;
+  int wide = columns >= LEAST_CANVAS;
+  for (int i = 0; i < d->n; i++) wide |= d->series[i].points;
   sl_put_wrapped (out, style, columns, p->title);
-  (points ? put_canvas : put_sparks) (p, style, columns, out);
+  (wide ? put_canvas : put_sparks) (p, style, columns, out);
   put_range (out, "up", d->y.range.min, d->y.range.max, 3, d->y.range.log);
   sl_put_wrapped (out, style, columns, p->xlabel);
   if (d->x.lo > d->x.hi) return;
-  if (points)
-    put_range (out, "across", d->x.range.min, d->x.range.max, 3,
-               d->x.range.log);
-  else
-    put_range (out, "across", d->x.lo, d->x.hi, 6, d->x.range.log);
+  put_range (out, "across", d->x.lo, d->x.hi, 6, d->x.range.log);
 }
