@@ -45,8 +45,8 @@ static void shorten (sl_part *p, const sl_scan_kernels *scan, double *x) {
 static int load_output (sl_part *p, const sl_scan_kernels *scan, int layer) {
   const sl_tensor *w = p->output[layer];
   size_t inner, count;
-  double *x;
-  if (w == NULL) return 0;
+  double *x = NULL;
+  if (w == NULL || p->no_memory) return 0;
   if (p->output_layer == layer) return 1;
   inner = (size_t)w->dim[1];
   p->d_model = (int)w->dim[0];
@@ -54,9 +54,10 @@ static int load_output (sl_part *p, const sl_scan_kernels *scan, int layer) {
   p->output_layer = -1;
   sl_free (p->w);
   p->w = NULL;
-  if (sl_size_mul (inner + 1, (size_t)p->d_model, &count) == 0)
+  if (sl_size_mul (inner + 1, (size_t)p->d_model, &count) == 0) {
     p->w = sl_alloc (count, sizeof *p->w);
-  x = sl_alloc (inner * (size_t)p->d_model, sizeof *x);
+    x = sl_alloc (count, sizeof *x);
+  }
   if (p->w == NULL || x == NULL) {
     sl_free (x);
     p->no_memory = 1;
