@@ -34,7 +34,7 @@ end
 
 local function weigh(c, scores, begin)
   return core.apply_mechanism(c.mechanism, scores, { param = c.param, length = c.length,
-    causal = c.causal, window = c.window, d_head = c.d_head, begin = begin })
+    causal = c.causal, window = c.window, d_head = c.d_head, begin = begin or c.begin })
 end
 
 --- Numbers as a tensor that broadcasts along an axis of (B, H, T, T).
@@ -49,6 +49,20 @@ local function mask(axis, n, dtype, f)
   local list = {}
   for i = 1, n do list[i] = f(i) and 1 or 0 end
   return along(axis, list, dtype)
+end
+
+local function counted(axis, n, dtype)
+  local list = {}
+  for i = 1, n do list[i] = i - 1 end
+  return along(axis, list, dtype)
+end
+
+--- Where position p of each query's document is, from 0: a number, or (B, 1, T, 1).
+local function place_of(c, p)
+  local at = p - 1 + c.shift
+  if not c.begin then return at end
+  local b, t = table.unpack(c.begin.shape)
+  return c.begin:reshape { b, 1, t, 1 } + at
 end
 
 --- Columns or rows in another order: `order` is a list of them, from 1.
@@ -66,10 +80,13 @@ local function hide(c, scores, weights, keys)
   local b, _, t = table.unpack(scores.shape)
   local dtype = scores.dtype
   local hidden = {}
-  if c.window > 0 then
-    check.fail("lab.intervene: mask does not go with a window, which counts keys")
-  end
   table.sort(keys)
+  if #keys == 1 and keys[1] == 1 then
+    return weigh(c, scores, (c.begin or core.zeros({ b, t }, dtype)) + 1)
+  end
+  if c.window > 0 then
+    check.fail("lab.intervene: mask of other than position 1 does not go with a window, which counts keys")
+  end
   for n, key in ipairs(keys) do
     local order, back = {}, {}
     hidden[key] = true
@@ -96,17 +113,18 @@ function changes.zero(_, state) state.weights = state.weights * 0 end
 --- All of a row's mass goes to one position, of rows that see it.
 function changes.onto(c, state, position)
   local t, dtype = state.weights.shape[3], state.weights.dtype
-  local at = position + c.shift
+  local at = place_of(c, position)
   local mass = core.sum(state.weights, 4, { keep = true })
-  local column = mask(4, t, dtype, function(j) return j == at end)
-  local rows = mask(3, t, dtype, function(i) return not c.causal or i >= at end)
+  local column = core.eq(counted(4, t, dtype), at)
+  local rows = c.causal and core.ge(counted(3, t, dtype), at) or mask(3, t, dtype,
+    function() return true end)
   state.weights = core.where(rows, mass * column, state.weights)
 end
 
 --- The mass leaves a position: the rest grows by as much ("off"), or it is lost.
 local function off(c, state, position, keep)
   local t, dtype = state.weights.shape[3], state.weights.dtype
-  local column = mask(4, t, dtype, function(j) return j == position + c.shift end)
+  local column = core.eq(counted(4, t, dtype), place_of(c, position))
   local rest = state.weights * (1 - column)
   if keep then
     local mass = core.sum(state.weights, 4, { keep = true })
@@ -131,22 +149,22 @@ end
 
 --- 1 for every token that is no padding: (B or 1, 1, T, 1).
 local function valid_tokens(c, v)
-  local t = v.shape[3]
-  local position = {}
-  for i = 1, t do position[i] = i - 1 end
-  position = along(3, position, v.dtype)
-  if not c.length then return position * 0 + 1 end
-  return core.lt(position, c.length:reshape { v.shape[1], 1, 1, 1 })
+  local b, _, t = table.unpack(v.shape)
+  local position = counted(3, t, v.dtype)
+  local valid = position * 0 + 1
+  if c.length then valid = core.lt(position, c.length:reshape { b, 1, 1, 1 }) end
+  if c.begin then valid = valid * core.le(c.begin:reshape { b, 1, t, 1 }, position) end
+  return valid
 end
 
 function changes.value(c, state, change)
   local v = state.values
   local t, d = v.shape[3], v.shape[4]
-  local at = change.position + c.shift
-  local column = mask(3, t, v.dtype, function(i) return i == at end)
+  local at = place_of(c, change.position)
+  local column = core.eq(counted(3, t, v.dtype), at)
   local new
   if change.to == "mean" then
-    new = core.mean(v:narrow(3, at, 1), 1, { keep = true })
+    new = core.mean(v:narrow(3, at + 1, 1), 1, { keep = true })
   elseif change.to == "others" then
     local others = valid_tokens(c, v) * (1 - column)
     local n = core.sum(others, 3, { keep = true })

@@ -2,6 +2,7 @@
 local core = require "sinklab.core"
 local check = require "sinklab.check"
 local dense = require "sinklab.dense_attention"
+local segments = require "sinklab.segments"
 local text = require "sinklab.text"
 
 local methods = {}
@@ -57,7 +58,7 @@ end
 -- Running the model.
 
 --- Losses (B, T) of the batch, in f64, and which rows have a target.
-local function evaluate(what, model, batch, attend)
+local function evaluate(what, model, batch, begin, attend)
   local samples = batch.x.shape[1]
   local losses, scored = {}, {}
   model.attention.attend = attend
@@ -65,8 +66,8 @@ local function evaluate(what, model, batch, attend)
     for first = 1, samples, SHARD do
       local n = math.min(SHARD, samples - first + 1)
       local function part(t) return t and t:narrow(1, first, n) end
-      local l, s = row_losses(what, model:forward(part(batch.x), part(batch.length)),
-        part(batch.y))
+      local l, s = row_losses(what, model:forward(part(batch.x), part(batch.length),
+        part(begin)), part(batch.y))
       losses[#losses + 1], scored[#scored + 1] = l:to "f64", s:to "f64"
     end
   end)
@@ -115,6 +116,12 @@ local function read_argument(place, model, batch, name, argument)
   end
   if model.attention.prefix > 0 and name ~= "zero" then
     check.fail("%s: a model with a key bias can have heads zeroed only", place)
+  end
+  local packed = batch.documents or batch.start
+  if packed and (name == "freeze" or name == "value" and argument.to == "mean"
+      or name == "mask" and argument ~= 1) then
+    check.fail("%s: %s does not go with packed documents or left padding, where a position is not one column%s",
+      place, name, name == "mask" and " (but mask = 1 does)" or "")
   end
   if name == "mask" and type(argument) == "table" then
     if #argument == 0 then check.fail("%s: mask is an empty list", place) end
@@ -217,8 +224,8 @@ end
 -- mass, `remove` and `mask` do not: mask hides a key before the mechanism, which then
 -- sees one key less. Everything is computed densely: for small models.
 -- @param model    from lab.model; a mix or a model with a key bias can have heads zeroed
--- @param batch    with x and y, and trigger and length where there are any; not packed,
---                 not padded on the left
+-- @param batch    with x and y, and trigger, length, start and documents where there are
+--                 any: positions are those in the document
 -- @param changes  list of { one of: zero = true, onto = position, off = position (the
 --                 rest grows), remove = position (the rest stays), mask = position or
 --                 list, value = { position = 1, to = 0: a number, a vector, "mean" over
@@ -247,10 +254,7 @@ local function intervene(model, batch, changes)
       what)
   end
   check.argument(what, "third argument", changes, "table")
-  if batch.documents or batch.start then
-    check.fail("%s: the batch is packed or padded on the left; give documents one by one",
-      what)
-  end
+  local begin = segments.begin(what, model, batch)
   local list = {}
   for i, given in ipairs(changes) do
     local place = ("%s: change %d"):format(what, i)
@@ -259,11 +263,12 @@ local function intervene(model, batch, changes)
   end
   local shape = batch.x.shape
   local row_class = core.row_classes { samples = shape[1], tokens = shape[2], layers = 1,
-    heads = 1, trigger = batch.trigger, length = batch.length }
+    heads = 1, trigger = batch.trigger, length = batch.length, start = batch.start,
+    documents = batch.documents }
   local function losses(attend, gone)
-    local l, scored = evaluate(what, model, batch, attend)
+    local l, scored = evaluate(what, model, batch, begin, attend)
     local found = by_class(l, scored, row_class)
-    if gone then found.first, found.all = nil, nil end
+    if gone then found.first, found.boundary, found.all = nil, nil, nil end
     return found
   end
   local before = losses(dense.attend(nil, nil, model.registers))

@@ -18,10 +18,15 @@ end
 -- first token, or past the end for left padding. nil when the batch has neither `start`
 -- nor `documents`.
 -- @param what   the function, for messages
+-- @param model  whose attention is kept within the documents
 -- @param batch  x (B, T, ...), start (B) or nil, documents (B, T) or nil
 -- @return (B, T) of x's precision
-function segments.begin(what, batch)
+function segments.begin(what, model, batch)
   if not (batch.start or batch.documents) then return nil end
+  if batch.documents and not model.attention.causal then
+    check.fail("%s: packed documents need causal attention: a full one would see the next document",
+      what)
+  end
   local B, T, dtype = batch.x.shape[1], batch.x.shape[2], batch.x.dtype
   local position = core.arange(T, dtype):reshape { 1, T }
   local start = core.zeros({ B, 1 }, dtype)

@@ -100,7 +100,7 @@ local function measure(model, batch, given)
   local claimed = mechanism.claims.null_mass
   local samples, tokens = batch.x.shape[1], batch.x.shape[2]
   local shard = divisor(samples, SHARD)
-  local begins = segments.begin(what, batch)
+  local begins = segments.begin(what, model, batch)
   local x = shard_of(batch.x, shard)
   local length = batch.length and shard_of(batch.length, shard)
   local begin = begins and shard_of(begins, shard)

@@ -43,8 +43,8 @@ local function record(model, task, shard, seed)
   local program, loss, linf, weight = core.record(function()
     local t = core.generator(seed, { dtype = model.dtype })
     local batch = task:sample(t, shard)
-    return task.loss(model:forward(batch.x, batch.length, segments.begin("lab.train", batch)),
-      batch)
+    return task.loss(model:forward(batch.x, batch.length, segments.begin("lab.train",
+      model, batch)), batch)
   end)
   program:want(model.params.flat)
   program:loss(loss)

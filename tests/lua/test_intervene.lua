@@ -236,6 +236,55 @@ check.test("several heads, all heads, the first token gone", function()
   check.close(effects[3].loss.trigger, want.trigger, 1e-12)
 end)
 
+check.test("packed documents and left padding change nothing", function()
+  local model, task = model_of "softmax"
+  local b = task:batch { n = S, dtype = "f64", seed = 6 }
+  local rows, targets, triggers = b.x:totable(), b.y:totable(), b.trigger:totable()
+  local changes = { { zero = true }, { onto = 2 }, { off = 1 }, { remove = 3 },
+    { mask = 1 }, { value = { position = 2, to = { 1, 2, 3 } } }, { drop_first = true } }
+  local want = lab.intervene(model, b, changes)
+  -- two pads, then all sequences as documents of one
+  local x, y, trigger, documents = { {} }, { {} }, { {} }, { {} }
+  local function add(value, target, is_trigger, document)
+    table.insert(x[1], value)
+    table.insert(y[1], target)
+    table.insert(trigger[1], is_trigger)
+    table.insert(documents[1], document)
+  end
+  for _ = 1, 2 do add(rows[1][3], targets[1][3], 0, 0) end
+  for s = 1, S do
+    for t = 1, T do add(rows[s][t], targets[s][t], triggers[s] == t - 1 and 1 or 0, s) end
+  end
+  local got = lab.intervene(model, { x = core.tensor(x, "f64"), y = core.tensor(y, "f64"),
+    trigger = core.tensor(trigger, "f64"), documents = core.tensor(documents, "f64"),
+    start = core.tensor({ 2 }, "f64") }, changes)
+  check.equal(#got, #want)
+  for i, e in ipairs(want) do
+    for _, class in ipairs { "plain", "trigger" } do
+      check.close(got[i].loss[class], e.loss[class], 1e-13, 1e-12,
+        ("%s %s %s, %s"):format(e.name, e.layer, e.head, class))
+    end
+  end
+  local all = want.before.first
+  check.close((got.before.first + (S - 1) * got.before.boundary) / S, all, 1e-13)
+  -- the mean of other positions leaves padding out
+  local function padded(left)
+    local px, py = {}, {}
+    for s = 1, S do
+      px[s], py[s] = {}, {}
+      for _ = 1, left do
+        table.insert(px[s], rows[s][5])
+        table.insert(py[s], targets[s][5])
+      end
+      table.move(rows[s], 1, T, left + 1, px[s])
+      table.move(targets[s], 1, T, left + 1, py[s])
+    end
+    return lab.intervene(model, { x = core.tensor(px, "f64"), y = core.tensor(py, "f64"),
+      start = core.full({ S }, left, "f64") }, { { value = { to = "others" } } })
+  end
+  check.close(padded(3)[1].loss.plain, padded(0)[1].loss.plain, 1e-13)
+end)
+
 check.test("mean values and frozen patterns", function()
   local model, task = model_of "softmax"
   local b = task:batch { n = S, dtype = "f64" }
@@ -312,7 +361,9 @@ check.test("mistakes are named, and leave the model as it was", function()
   refuse("freeze must be true or a tensor (2, 4, 7, 7)", { freeze = b.x })
   check.equal(model.attention.attend, nil)
   b.start = core.zeros({ S }, "f64")
-  refuse("packed or padded on the left", { zero = true })
+  refuse("freeze does not go with packed documents or left padding", { freeze = true })
+  refuse("mask does not go with packed documents or left padding", { mask = 2 })
+  refuse("value does not go with packed", { value = { to = "mean" } })
   b.start, b.y = nil, nil
   refuse("a batch with x and y", { zero = true })
 end)

@@ -359,6 +359,14 @@ check.test("packed documents measure as they do alone", function()
   end
 end)
 
+check.test("full attention is not packed", function()
+  local full = model_of("softmax", { attention = { map = "softmax", causal = false } })
+  local b = labelled(task)
+  check.raises("packed documents need causal attention", lab.sinks, full, b)
+  b.documents = nil
+  check.equal(lab.sinks(full, b).samples, S)
+end)
+
 check.test("training keeps documents apart too", function()
   local documents = core.tensor({ { 1, 1, 1, 2, 2, 3 }, { 4, 4, 4, 4, 5, 5 } }, "f64")
   local start = core.tensor({ 0, 2 }, "f64")
