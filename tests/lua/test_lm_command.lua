@@ -29,7 +29,7 @@ check.test("a prompt, in full", function()
   check.equal(got.options.keep[2], { 5, 1 })
   check.equal(#got.results.sinks.sinks.heads, 40)
   check.contains(got.results.sinks.beginning, "auto")
-  check.equal(#got.results.sinks.sinks.residual, 6)
+  check.equal(#got.results.sinks.sinks.hidden.states, 6)
   -- The kept head is the model's own map of that prompt.
   local model = assert(lab.lm.open(stories))
   local ids = lab.lm.tokenizer(model.file):encode "Once upon a time, there was a girl."

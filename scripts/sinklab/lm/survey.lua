@@ -1,5 +1,4 @@
 --- survey.lua - what a measurement of a language model looks like: tables and figures.
-local core = require "sinklab.core"
 local plot = require "sinklab.plot"
 local text = require "sinklab.text"
 
@@ -140,20 +139,8 @@ end
 
 --- What of a measurement goes into run.json.
 function survey.record(found)
-  local out = {}
-  for key, value in pairs(found) do
-    if key ~= "losses" and key ~= "kept" and key ~= "hidden" then out[key] = value end
-  end
-  out.sink_1 = found:sink_k(1)
-  if found.hidden then
-    out.residual = {}
-    for i, state in ipairs(found.hidden.states) do
-      out.residual[i] = {}
-      for key, value in pairs(state) do
-        if not core.is_tensor(value) then out.residual[i][key] = value end
-      end
-    end
-  end
+  local out = found:record()
+  out.losses, out.kept, out.sink_1 = nil, nil, found:sink_k(1)
   return out
 end
 
