@@ -13,8 +13,9 @@ local texts = require "sinklab.lm.texts"
 local opt = lab.options {
   model = { core.scripts .. "/../tests/models/llm/stories260K-q8_0.gguf",
     doc = "a GGUF file or a Hugging Face folder" },
-  text = { core.scripts .. "/data/shakespeare.txt", doc = "where a trigger is looked for" },
-  trigger = { "'", doc = "tokens with this text in them are class 1, all others class 0" },
+  text = { core.scripts .. "/data/shakespeare.txt",
+    doc = "where a trigger is looked for" },
+  trigger = { "'", doc = "tokens with this text in them are class 1, others class 0" },
   a = { "", doc = "texts of class 0, separated by commas: in place of a trigger" },
   b = { "", doc = "texts of class 1" },
   bos = { "auto", doc = "what samples begin with: auto, none, one, two or a token" },

@@ -1,4 +1,4 @@
---- prefill.lua - how fast a prefill with all streaming measurements is, and what it holds.
+--- prefill.lua - how fast a prefill with all measurements is, and what it holds.
 --
 -- Makes a Llama with random weights (100 million parameters by default) and runs texts of
 -- random tokens through it: alone, with every measurement, and, with --peer=PATH to
@@ -81,7 +81,8 @@ end
 local ids = text(opt.tokens)
 local alone = fastest(function() model:forward(ids) end)
 local measured = fastest(function()
-  lab.lm.sinks(model, { ids }, { loss = false, measures = { "columns", "norms", "hidden" } })
+  lab.lm.sinks(model, { ids }, { loss = false,
+    measures = { "columns", "norms", "hidden" } })
 end)
 local speed, with = lab.lm.speed(model, opt.tokens, alone),
   lab.lm.speed(model, opt.tokens, measured)
@@ -117,7 +118,8 @@ local function write_gguf(path)
   for name, entry in pairs(header) do
     if name ~= "__metadata__" then
       list[#list + 1] = { name = gguf_name(name), shape = entry.shape,
-        first = entry.data_offsets[1], bytes = entry.data_offsets[2] - entry.data_offsets[1] }
+        first = entry.data_offsets[1],
+        bytes = entry.data_offsets[2] - entry.data_offsets[1] }
     end
   end
   table.sort(list, function(a, b) return a.name < b.name end)

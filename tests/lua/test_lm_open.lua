@@ -72,6 +72,22 @@ check.test("architectures, sizes and tensors by name", function()
   refused(scratch .. "/nowhere", "nowhere")
 end)
 
+check.test("what early Gemma 2 files leave out", function()
+  local source <close> = assert(io.open(models .. "arch/gemma2/model.gguf", "rb"))
+  local bytes = source:read "a"
+  for _, key in ipairs { "attn_logit_softcapping", "final_logit_softcapping" } do
+    bytes = bytes:gsub(key, ("x"):rep(#key))
+  end
+  local path = scratch .. "/early.gguf"
+  local file = assert(io.open(path, "wb"))
+  file:write(bytes)
+  file:close()
+  local early = assert(lab.lm.open(path)).config
+  check.equal({ early.softcap, early.logit_softcap }, { 50, 30 })
+  local given = assert(lab.lm.open(models .. "arch/gemma2/model.gguf")).config
+  check.equal({ given.softcap, given.logit_softcap }, { 3.0, 4.0 })
+end)
+
 check.test("token ids", function()
   local model = lab.lm.random { layers = 1, vocab = 10 }
   check.raises("token id 10 at position 2 is outside 0 to 9",

@@ -31,6 +31,7 @@
 --                  use_sliding_window is true
 -- local_base       rotary base of layers with a window, whose angles are not scaled
 -- conv1d           Hugging Face weights are (inputs, outputs)
+-- gguf_defaults    what early GGUF files leave out
 -- needs            values of config.json that this library knows how to follow, and no
 --                  others
 --
@@ -122,6 +123,7 @@ local gemma = extend(llama, {
 
 local gemma2 = extend(gemma, {
   gguf = "gemma2", hf = "gemma2", names = gemma2_names, windows = 2,
+  gguf_defaults = { softcap = 50, logit_softcap = 30, window = 4096 },
   parts = "attn_norm q k v o attn_post_norm ffn_norm gate up down ffn_post_norm",
 })
 
@@ -158,6 +160,7 @@ architectures.list = {
   gemma,
   gemma2,
   extend(gemma2, { gguf = "gemma3", hf = "gemma3_text", windows = 6, qk_norm = "head",
+    gguf_defaults = {},
     parts = "attn_norm q k v o q_norm k_norm attn_post_norm ffn_norm gate up down "
       .. "ffn_post_norm", local_base = 10000 }),
   gpt2,
@@ -193,7 +196,7 @@ architectures.list = {
     parts = "attn_norm? qkv? o? ffn_norm? up? down?",
     norm = "layer", qkv = "blocks", positions = "alibi",
     activation = { gguf = "gelu_tanh", hf = "gelu" },
-    needs = { learned_pos_emb = false } },
+    needs = { learned_pos_emb = false, alibi = true, qk_ln = false, rope = false } },
   { gguf = "bloom", hf = "bloom", names = bloom_names,
     outer = "embedding embedding_norm+ final_norm+ (unembedding)",
     parts = "attn_norm+ qkv+ o+ ffn_norm+ up+ down+",

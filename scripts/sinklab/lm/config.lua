@@ -278,7 +278,7 @@ end
 
 --- c.windows[layer]: how many keys a query sees, 0: all.
 local function read_windows(self, entry, c)
-  local size, rule = self:size "window" or 0, entry.windows
+  local size, rule = self:size "window" or self.defaults.window or 0, entry.windows
   local kinds = self:value { hf = { "layer_types" } }
   if not rule or rule == "late" and self.form == "gguf" then size = 0 end
   if rule == "late" and self.metadata.use_sliding_window ~= true then size = 0 end
@@ -399,12 +399,15 @@ function config.read(file, path)
       near and (" (did you mean '%s'?)"):format(near) or "", table.concat(names, ", "))
   end
   self.name = name
+  self.defaults = form == "gguf" and entry.gguf_defaults or {}
   check_needs(self, entry)
   local c = { architecture = name, form = form, layers = self:size "layers",
     d_model = self:size "d_model", heads = self:size "heads",
     context = self:size "context", vocab = self:size "vocab" }
   read_widths(self, entry, c)
-  for number in pairs(numbers) do c[number] = self:number(number) end
+  for number in pairs(numbers) do
+    c[number] = self:number(number) or self.defaults[number]
+  end
   c.positions = of_form(entry.positions, form)
   if c.positions:match "^rope" then read_rope(self, entry, c) end
   if c.positions == "alibi" then

@@ -23,11 +23,9 @@ local function linear(part, x)
 end
 
 local function norm(model, part, x)
-  local kind = model.entry.norm == "rms" and core.rms_norm or core.layer_norm
-  if model.entry.norm == "rms" then
-    return kind(x, part.gamma, { eps = model.config.norm_eps })
-  end
-  return kind(x, part.gamma, part.bias, { eps = model.config.norm_eps })
+  local options = { eps = model.config.norm_eps }
+  if model.entry.norm == "rms" then return core.rms_norm(x, part.gamma, options) end
+  return core.layer_norm(x, part.gamma, part.bias, options)
 end
 
 -- Queries, keys and values.
@@ -101,7 +99,8 @@ end
 
 -- The MLP.
 
---- The experts' function: (up + 1) gate sigmoid (1.702 gate), both clamped at 7 (gpt-oss).
+--- The experts' function: (up + 1) gate sigmoid (1.702 gate), both clamped at 7
+-- (gpt-oss).
 local function swiglu_oai(gate, up)
   gate, up = gate:minimum(7), clamp(up, 7)
   return (up + 1) * (gate * (gate * 1.702):sigmoid())
@@ -191,7 +190,9 @@ end
 --- The heads' output: (B, T, heads * d_value).
 local function heads(model, layer, q, k, v, run)
   local c, own = model.config, model.attends[layer]
-  if own.mechanism.shape == "mix" then return swap.mix(model, layer, own, q, k, v, run) end
+  if own.mechanism.shape == "mix" then
+    return swap.mix(model, layer, own, q, k, v, run)
+  end
   return (model.attend or core.attention) { q = q, k = k, v = v, heads = c.heads,
     kv_heads = c.kv_heads, d_head = c.d_head, scale = c.scale, mechanism = own.mechanism,
     param = own.param, causal = true, window = c.windows[layer],

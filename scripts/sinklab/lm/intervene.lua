@@ -176,9 +176,9 @@ end
 --                 lab.intervene, with heads = "each" (default: one at a time), "all" or
 --                 a list of { layer, head } together; name = }
 -- @param given    as for lab.lm.sinks
--- @return { before = sinks, { name =, layer =, head =, loss =, loss_before =, loss_change
---         =, predicted = tokens compared, sinks =, heads = { { layer =, head =, first_mean
---         = the change, ... } } }, ... }; prints as a table
+-- @return { before = sinks, { name =, layer =, head =, loss =, loss_before =,
+--         loss_change =, predicted = tokens compared, sinks =, heads = { { layer =,
+--         head =, first_mean = the change, ... } } }, ... }; prints as a table
 -- @error a change that does nothing, or does not fit the model
 -- @example
 --   local model = lab.lm.random { layers = 2 }
@@ -193,7 +193,9 @@ function intervene.intervene(model, list, changes, given)
     expand(wanted, read_change(("%s: change %d"):format(what, i), change), model.config)
   end
   local before = measure.sinks(model, list, given)
-  if not before.losses then check.fail("%s: loss = false leaves nothing to compare", what) end
+  if not before.losses then
+    check.fail("%s: loss = false leaves nothing to compare", what)
+  end
   local out = { before = before }
   for i, change in ipairs(wanted) do
     local after = apply(("%s: %s"):format(what, change.name), model, list, change, given)

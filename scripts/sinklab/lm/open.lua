@@ -124,7 +124,8 @@ local function chosen_heads(what, c, heads)
   if heads == "all" then return function() return true end end
   local chosen = {}
   for i, pair in ipairs(heads) do
-    local layer, head = type(pair) == "table" and pair[1], type(pair) == "table" and pair[2]
+    local layer, head
+    if type(pair) == "table" then layer, head = pair[1], pair[2] end
     if math.type(layer) ~= "integer" or math.type(head) ~= "integer" or layer < 1
         or head < 1 or layer > c.layers or head > c.heads then
       check.fail("%s: heads[%d] must be { layer, head } within %d layers of %d heads", what,

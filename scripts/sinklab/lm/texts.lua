@@ -36,7 +36,8 @@ end
 --- Whole numbers, whatever file they are from.
 local function whole(what, ids, vocab)
   for i, id in ipairs(ids) do
-    ids[i] = math.tointeger(id) or check.fail("%s: token id %s is no whole number", what, id)
+    ids[i] = math.tointeger(id)
+        or check.fail("%s: token id %s is no whole number", what, id)
     if ids[i] < 0 or ids[i] >= vocab then
       check.fail("%s: token id %d is outside 0 to %d", what, ids[i], vocab - 1)
     end
@@ -126,7 +127,7 @@ end
 
 --- Sequences of what a user names, one list a source.
 -- @param given  { text = files, prompt = texts, ids = "1,2" or .npy files: lists of
---               strings; bos, tokens = of a sample, samples = at most for a source, pack }
+--               strings; bos, tokens = of a sample, samples = of a source at most, pack }
 -- @return list of { name =, sequences = }, and { text = the policy of the beginning in
 --         words, warnings = list }
 function texts.read(what, model, tokenizer, given)
@@ -158,7 +159,9 @@ end
 --- What the tokens of a sequence are called on an axis.
 function texts.labels(tokenizer, s)
   local out = {}
-  for i, id in ipairs(s.ids) do out[i] = tokenizer and tokenizer:name(id) or tostring(id) end
+  for i, id in ipairs(s.ids) do
+    out[i] = tokenizer and tokenizer:name(id) or tostring(id)
+  end
   return out
 end
 

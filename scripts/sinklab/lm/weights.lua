@@ -41,6 +41,14 @@ local shapes = {
 }
 shapes.rope_long, shapes.rope_short = shapes.rope_divisors, shapes.rope_divisors
 
+-- Of biases, where it is not the rows of the matrix.
+local bias_shapes = {
+  expert_gate = function(c) return { c.experts, c.d_ffn } end,
+  expert_up = function(c) return { c.experts, c.d_ffn } end,
+  expert_gate_up = function(c) return { c.experts, 2 * c.d_ffn } end,
+  expert_down = function(c) return { c.experts, c.d_model } end,
+}
+
 -- Of q_norm and k_norm, by the entry's qk_norm.
 local qk_norm_shapes = {
   head = function(c) return function() return { c.d_head } end end,
@@ -109,6 +117,20 @@ function Binder:per_head(part, layer, shape)
   return rows
 end
 
+--- The names under which the file has a part, or nil if it may be missing and is.
+function Binder:find(part, layer, may_miss)
+  local candidates = self:candidates(part, layer)
+  for _, names in ipairs(candidates) do
+    if self.there[names[1]] then return names end
+  end
+  if not may_miss then self:refuse("there is no tensor '%s'", candidates[1][1]) end
+end
+
+--- Whether the file's matrices are (inputs, outputs).
+function Binder:is_turned(part, layer)
+  return self.entry.conv1d and self.form == "hf" and layer and shapes[part]
+end
+
 --- { weight, bias, name } of a part, or nil where it may be missing and is.
 function Binder:part(word, layer)
   local may_miss, mark = word:sub(1, 1) == "(", word:match "[+?]"
@@ -119,39 +141,22 @@ function Binder:part(word, layer)
     local gamma = self:per_head(part, layer, shape)
     return gamma and { gamma = gamma, name = part }
   end
-  local candidates = self:candidates(part, layer)
-  local names
-  for _, pair in ipairs(candidates) do
-    if self.there[pair[1]] then
-      names = pair
-      break
-    end
-  end
-  if not names then
-    if may_miss then return nil end
-    self:refuse("there is no tensor '%s'", candidates[1][1])
-  end
-  if self.entry.conv1d and self.form == "hf" and layer and #shape == 2 then
-    shape = { shape[2], shape[1] }
-  end
+  local names = self:find(part, layer, may_miss)
+  if not names then return nil end
+  local rows = shape[1]
+  if self:is_turned(part, layer) then shape = { shape[2], shape[1] } end
   local found = { name = names[1], weight = self:take(names[1], shape) }
-  local rows = shape[self.entry.conv1d and self.form == "hf" and layer
-    and #shape == 2 and 2 or 1]
   if mark == "+" or mark == "?" and self.there[names[2]] then
     if not self.there[names[2]] then self:refuse("there is no tensor '%s'", names[2]) end
-    local width = { rows }
-    if part == "expert_down" then
-      width = { c.experts, c.d_model }
-    elseif #shape == 3 then
-      width = { c.experts, part == "expert_gate_up" and 2 * c.d_ffn or c.d_ffn }
-    end
+    local width = bias_shapes[part] and bias_shapes[part](c) or { rows }
     found.bias = self:take(names[2], width):tensor "f32"
   end
   return found
 end
 
---- A norm's gamma as numbers, with what the file leaves out.
-function Binder:finish(part, stem)
+--- A part as it is used: norms and small tensors as numbers, matrices the right way
+-- round.
+function Binder:finish(part, stem, layer)
   if not part then return nil end
   if stem:match "norm" then
     part.gamma = part.gamma or part.weight:tensor "f32"
@@ -159,8 +164,7 @@ function Binder:finish(part, stem)
     if shift then part.gamma = part.gamma + shift end
   elseif stem == "sinks" or stem:match "^rope_" or stem == "position" then
     part.tensor = part.weight:tensor "f32"
-  elseif self.entry.conv1d and self.form == "hf" and stem ~= "embedding"
-      and stem ~= "unembedding" then
+  elseif self:is_turned(stem, layer) then
     part.transposed = part.weight:tensor("f32"):transpose(1, 2)
   end
   return part
@@ -170,7 +174,7 @@ function Binder:parts(words, layer)
   local out = {}
   for word in words:gmatch "%S+" do
     local stem = word:match "[%w_]+"
-    out[stem] = self:finish(self:part(word, layer), stem)
+    out[stem] = self:finish(self:part(word, layer), stem, layer)
   end
   return out
 end
@@ -199,7 +203,9 @@ function weights.bind(file, path, c, entry)
   local form = c.form
   local names = form == "gguf" and architectures.gguf_names or entry.names
   if form == "gguf" and entry.gguf_names then
-    names = setmetatable(entry.gguf_names, { __index = names })
+    local own = {}
+    for part, name in pairs(names) do own[part] = entry.gguf_names[part] or name end
+    names = own
   end
   local self = setmetatable({ file = file, path = path, c = c, entry = entry,
     form = form, names = names, there = {}, used = {} }, Binder)
