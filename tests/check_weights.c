@@ -174,6 +174,73 @@ START_TEST (large_headers) {
 }
 END_TEST
 
+/* One file in versions 1 to 3: counts and lengths of 4 bytes, then of 8. */
+START_TEST (versions) {
+  static const char *const names[] = { "x.gguf", NULL };
+  static const float numbers[6] = { 0.5f, -1, 2, 3, 4, 5 };
+  begin ();
+  for (uint32_t version = 1; version <= 3; version++) {
+    const size_t wide = version == 1 ? 4 : 8;
+    char data[512] = "GGUF";
+    size_t n = 4, at;
+    sl_weights *w;
+    const sl_weight *x;
+    const sl_gguf_value *v;
+    const char *cursor, *text;
+#define PUT(type, value)                   \
+  do {                                     \
+    const type item = (type)(value);       \
+    memcpy (data + n, &item, sizeof item); \
+    n += sizeof item;                      \
+  } while (0)
+#define PUT_COUNT(value)            \
+  do {                              \
+    const uint64_t item = (value);  \
+    memcpy (data + n, &item, wide); \
+    n += wide;                      \
+  } while (0)
+#define PUT_TEXT(value)                       \
+  do {                                        \
+    PUT_COUNT (strlen (value));               \
+    memcpy (data + n, value, strlen (value)); \
+    n += strlen (value);                      \
+  } while (0)
+    PUT (uint32_t, version);
+    PUT_COUNT (1); /* tensors */
+    PUT_COUNT (1); /* keys */
+    PUT_TEXT ("words");
+    PUT (uint32_t, SL_GGUF_ARRAY);
+    PUT (uint32_t, SL_GGUF_STRING);
+    PUT_COUNT (2);
+    PUT_TEXT ("one");
+    PUT_TEXT ("three");
+    PUT_TEXT ("w");
+    PUT (uint32_t, 2); /* axes: the fastest first */
+    PUT_COUNT (3);
+    PUT_COUNT (2);
+    PUT (uint32_t, 0); /* F32 */
+    PUT (uint64_t, 0);
+    n = (n + 31) / 32 * 32;
+    memcpy (data + n, numbers, sizeof numbers);
+    put (names[0], data, n + sizeof numbers);
+    w = sl_weights_open (in_folder (names[0]), &error);
+    ck_assert_msg (w != NULL, "version %u: %s", version, error.text);
+    ck_assert_uint_eq (sl_weights_gguf (w)->version, version);
+    x = sl_weights_find (w, "w", &error);
+    ck_assert_int_eq (x->ndim * 100 + x->dim[0] * 10 + x->dim[1], 223);
+    ck_assert_mem_eq (x->data, numbers, sizeof numbers);
+    v = sl_gguf_find (sl_weights_gguf (w), "words");
+    cursor = v->at;
+    (void)sl_gguf_string (v, &cursor, &at);
+    ck_assert_uint_eq (at, 3);
+    text = sl_gguf_string (v, &cursor, &at);
+    ck_assert (at == 5 && memcmp (text, "three", 5) == 0);
+    sl_weights_release (w);
+  }
+  end (names);
+}
+END_TEST
+
 START_TEST (a_part_of_a_model) {
   static const char *const names[] = { "part.gguf", NULL };
   static const char head[] = "GGUF\3\0\0\0\0\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0"
@@ -355,6 +422,6 @@ START_TEST (damaged_heads) {
 END_TEST
 
 SUITE_MAIN ("weights", every_bad_file_gets_its_verdict, what_the_sentences_say,
-            large_headers, a_part_of_a_model, shards, tensors_in_place,
-            numbers_that_are_not_finite, failing_allocations_leak_nothing,
-            damaged_heads)
+            large_headers, versions, a_part_of_a_model, shards,
+            tensors_in_place, numbers_that_are_not_finite,
+            failing_allocations_leak_nothing, damaged_heads)

@@ -43,6 +43,51 @@ check.test("a GGUF file in Lua", function()
   check.contains(message, "(did you mean 'blk.0.attn_q.weight'?)")
 end)
 
+check.test("values and tensors of every type", function()
+  local file = assert(lab.lm.file(models .. "../fuzz/corpus/gguf/every_type"))
+  for _, type in ipairs { 0, 1, 2, 3, 4, 5, 10, 11 } do
+    check.equal(file.metadata["k" .. type], 1)
+  end
+  check.equal({ file.metadata.k6, file.metadata.k12, file.metadata.k7 },
+    { 1.0, 1.0, true })
+  check.equal(file.metadata.bools, { false, true })
+  local read, refused = 0, {}
+  for _, tensor in ipairs(file.tensors) do
+    local w, message = file:weight(tensor.name)
+    if w then
+      read = read + 1
+      check.equal(w:tensor().shape, tensor.shape)
+    else
+      refused[#refused + 1] = message:match "is of type ([%w_]+);"
+    end
+  end
+  check.equal({ read, refused }, { 13, { "Q2_K", "I8" } })
+end)
+
+--- Memory of this process that is no file's, in kB; nil where the system is silent.
+local function memory()
+  local status <close> = io.open "/proc/self/status"
+  return status and tonumber(status:read "a":match "RssAnon:%s*(%d+)")
+end
+
+check.test("a product leaves a packed weight in its file", function()
+  local n = 4096 -- 32 MiB as F16, 64 as f32
+  local header = ('{"w":{"dtype":"F16","shape":[%d,%d],"data_offsets":[0,%d]}}'):format(n,
+    n, 2 * n * n)
+  local path = write("large.safetensors", string.pack("<s8", header)
+    .. ("\0\x3c"):rep(n * n))
+  collectgarbage()
+  local w = assert(lab.lm.file(path)):weight "w"
+  local before = memory()
+  local y = lab.lm.linear(lab.ones { 2, n }, w)
+  check.equal({ y:get(1, 1), y:get(2, n) }, { n + 0.0, n + 0.0 })
+  if before then
+    local grown = memory() - before
+    check.equal(grown < 24 * 1024 or grown, true)
+  end
+  os.remove(path)
+end)
+
 check.test("products and rows of a packed weight", function()
   local file = assert(lab.lm.file(models .. "bad/gguf/ok_micro.gguf"))
   local w = file:weight "blk.0.attn_q.weight"
