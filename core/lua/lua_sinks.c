@@ -154,6 +154,7 @@ typedef struct box {
   sl_dtype dtype;
   long samples, batch; /* in all, at most at once */
   int watching;
+  long failed; /* sample whose watching ended early, from 1; 0: none */
 } box;
 
 static box *check_box (lua_State *L) {
@@ -249,9 +250,12 @@ static int collector_begin (lua_State *L) {
   return 0;
 }
 
-/* collector:done (): no more is watched, every W_O is forgotten. */
+/* collector:done (sample that ended early or nil): no more is watched, every W_O
+** is forgotten. What was begun and not ended cannot be taken back, so finish
+** will refuse. */
 static int collector_done (lua_State *L) {
   box *b = check_box (L);
+  if (b->failed == 0) b->failed = (long)luaL_optinteger (L, 2, 0);
   stop_watching (L, b);
   sl_collect_end (b->collector, 0);
   for (int l = 0; l < b->measuring.layers; l++)
@@ -285,6 +289,14 @@ static int collector_finish (lua_State *L) {
   box *b = check_box (L);
   sl_error e;
   sl_sinks **found;
+  if (b->failed > 0) {
+    sl_fail (
+        &e,
+        "sinks: watching sample %ld ended with an error, so a part of it is "
+        "missing",
+        b->failed);
+    return sl_lua_raise (L, &e);
+  }
   lua_settop (L, 1);
   found = new_found (L);
   *found = sl_collect_finish (b->collector, &e);

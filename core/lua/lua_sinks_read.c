@@ -99,8 +99,15 @@ static void read_thresholds (const reader *r, sl_measuring *m) {
   const int n = list (r, "thresholds", SL_MOST_THRESHOLDS);
   double *curve = room (r, (size_t)n, sizeof *curve);
   for (int i = 0; i < n; i++) {
+    int is_number;
+    sl_error e;
     lua_rawgeti (r->L, -1, i + 1);
-    curve[i] = luaL_checknumber (r->L, -1);
+    curve[i] = lua_tonumberx (r->L, -1, &is_number);
+    if (!is_number) {
+      sl_fail (&e, "%s.thresholds[%d]: expected a number, got %s", r->what,
+               i + 1, luaL_typename (r->L, -1));
+      sl_lua_raise (r->L, &e);
+    }
     lua_pop (r->L, 1);
   }
   lua_pop (r->L, 1);

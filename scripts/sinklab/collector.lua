@@ -85,7 +85,7 @@ end
 -- @param n       sequences of a call, default 1
 -- @param last    the last layer that is run, default all: W_O is asked for up to it
 -- @return what f returns
--- @error what f raises; the rows seen until then stay counted
+-- @error what f raises; collector:finish will refuse then
 -- @example
 --   local c = lab.sinks.collect { layers = 2, heads = 1, tokens = 3 }
 --   local x, softmax = lab.generator(1):normal(0, 1, { 1, 3, 4 }), lab.mechanism "softmax"
@@ -117,7 +117,7 @@ function methods:watch(sample, f, given)
   end
   self.collector:begin(sample, at.n, at.layer, at.head)
   local results = table.pack(pcall(f))
-  self.collector:done()
+  self.collector:done(not results[1] and sample or nil)
   if not results[1] then error(results[2], 0) end
   return table.unpack(results, 2, results.n)
 end

@@ -79,7 +79,12 @@ function measures.groups_of(what, groups)
     check.fail("%s: groups must be a tensor of whole numbers from 0, got a %s", what,
       type(groups))
   end
-  return math.max(1, math.floor(groups:max():item()) + 1)
+  local top = groups:max():item()
+  if not (top < 2 ^ 20) then
+    check.fail("%s: the largest of the groups is %g; allowed are whole numbers up to 2^20, or below 0 for none",
+      what, top)
+  end
+  return math.max(1, math.floor(top) + 1)
 end
 
 return measures

@@ -132,10 +132,17 @@ check.test("mistakes are named", function()
   check.raises("the second argument must be a function", c.watch, c, 1)
   check.raises("option 'layer' is 3; it must be at least 1 and at most 2", c.watch, c, 1, print,
     { layer = 3 })
-  check.raises("oh dear", c.watch, c, 1, function() error "oh dear" end)
   c:watch(1, function() model:forward(part(batch.x, 1, 1)) end)
   check.raises("layer 1, head 1 has been watched for 1 samples, of 6", c.finish, c)
   check.raises("it has been finished", c.finish, c)
+  c = collector()
+  check.raises("oh dear", c.watch, c, 2, function() error "oh dear" end)
+  for i = 1, 6 do c:watch(i, function() model:forward(part(batch.x, i, 1)) end) end
+  check.raises("watching sample 2 ended with an error", c.finish, c)
+  check.raises("thresholds[2]: expected a number, got string", collector,
+    { thresholds = { 0.1, "a" } })
+  check.raises("the largest of the groups is", collector,
+    { groups = core.full({ 6 }, 0 / 0, "f64") })
   c = collector { tokens = 5, length = false or core.tensor({ 5, 5, 5, 5, 5, 5 }, "f64"),
     trigger = core.tensor({ 1, 1, 1, 1, 1, 1 }, "f64") }
   c:watch(1, function() model:forward(part(batch.x, 1, 1)) end)
