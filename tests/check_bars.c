@@ -228,6 +228,50 @@ START_TEST (shared_axes) {
 }
 END_TEST
 
+/* The size asked for is that of the plot the long way; ticks are those asked for
+** that lie on the axis, with their names. */
+START_TEST (sizes_and_ticks) {
+  static const double y[] = { 1, 2, 3, 4, 5, 6 }, at[] = { 1.5, 2, 9 };
+  sl_series s = { .n = 3, .y = y };
+  sl_bar_series h = { .y = y };
+  static const struct {
+    double aspect, w, h;
+  } cases[] = { { 2, 144, 72 }, { 0.5, 72, 144 }, { 0, 144, 96 } };
+  for (size_t i = 0; i < LENGTH (cases); i++) {
+    sl_figure *f = new_figure (
+        (sl_figure_spec){ .columns = 3, .size = 2, .title = "sizes" });
+    sl_layout *l;
+    add_lines (f, (sl_lines){ .n = 1,
+                              .series = &s,
+                              .aspect = cases[i].aspect,
+                              .xticks = { 3, at, NULL },
+                              .yticks = { 3, at, abc } });
+    add_bars (f, (sl_bars){ .groups = 3,
+                            .name = abc,
+                            .n = 1,
+                            .series = &h,
+                            .aspect = cases[i].aspect,
+                            .yticks = { 3, at, abc } });
+    add_heat (f, (sl_heat){ .rows = 3, .cols = 2, .data = y });
+    l = sl_layout_new (f, 1, NULL);
+    for (int p = 0; p < 2; p++) {
+      CLOSE (l->place[p].plot.w, cases[i].w, 0.5, 0, "width, panel %d", p);
+      CLOSE (l->place[p].plot.h, cases[i].h, 0.5, 0, "height, panel %d", p);
+      ck_assert_int_eq (l->place[p].y.n, 2); /* 9 is off the axis */
+      ck_assert_str_eq (l->place[p].y.label[0], "a");
+      CLOSE (l->place[p].y.at[1], 2, 0, 0, "second tick");
+    }
+    ck_assert_int_eq (l->place[0].x.n, 2);
+    ck_assert_str_eq (l->place[0].x.label[0], "1.5");
+    CLOSE (l->place[2].plot.h, 144, 0.5, 0, "height of the map");
+    CLOSE (l->place[2].plot.w, 96, 0.5, 0, "width of the map");
+    check_layout (f, "sizes");
+    sl_layout_free (l);
+    sl_figure_free (f);
+  }
+}
+END_TEST
+
 START_TEST (what_is_refused) {
   static const double y[] = { 1, 2, 3 }, up[] = { 1, 1, 2 };
   sl_bar_series bar = { .label = "s", .y = y }, none = { .label = "s" };
@@ -343,5 +387,5 @@ END_TEST
 
 SUITE_MAIN ("bars", bars_are_where_they_belong, axes_of_bars,
             points_are_where_they_belong, tokens_on_both_axes,
-            first_key_left_out, shared_axes, what_is_refused,
+            first_key_left_out, shared_axes, sizes_and_ticks, what_is_refused,
             text_of_bars_and_points)

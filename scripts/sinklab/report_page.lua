@@ -146,13 +146,14 @@ function Page:facts(run)
   local known = status_words[run.status]
   self:put(('<p class="status %s">%s</p>'):format(known and run.status or "unknown",
     escape(known or "status: " .. run.status)))
-  if r.error then
-    self:put("<pre class=\"error\">" .. escape(tostring(r.error)) .. "</pre>")
+  if type(r.error) == "string" then
+    self:put("<pre class=\"error\">" .. escape(r.error) .. "</pre>")
   end
 end
 
 function Page:problems(run)
   if #run.problems == 0 then return end
+  table.sort(run.problems)
   self:put '<div class="problems" role="note"><h3>What could not be read</h3><ul>'
   for _, text in ipairs(run.problems) do self:put("<li>" .. escape(text) .. "</li>") end
   self:put "</ul></div>"

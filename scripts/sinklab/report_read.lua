@@ -16,11 +16,10 @@ local function read_file(path)
   return text
 end
 
---- Text of the record where it should be text, else what stands there in its place.
+--- Text of the record, or what is said in its place where there is none.
 local function words(value, otherwise)
   if type(value) == "string" then return value end
-  if value == nil or value == json.null then return otherwise end
-  return tostring(value)
+  return type(value) == "number" and tostring(value) or otherwise
 end
 
 local function list_of(value) return type(value) == "table" and value or {} end
@@ -173,10 +172,10 @@ local function read(folder)
     end
   end
   for label, results in pairs(record.results) do
-    if type(results) == "table" then
-      run.labels[#run.labels + 1] = tostring(label)
+    if type(results) == "table" and type(label) == "string" then
+      run.labels[#run.labels + 1] = label
     else
-      problem(("results.%s is no table"):format(label))
+      problem(("results.%s is no table under a label"):format(label))
     end
   end
   sort_labels(run.labels, record.files)

@@ -96,6 +96,7 @@ check.test("hostile text stays text", function()
   record.files[#record.files + 1] = runs.hostile .. ".png"
   record.files[#record.files + 1] = "../../etc/passwd.png"
   record.claims[3], record.plugins = runs.hostile, { runs.hostile }
+  record.results.number = 3
   process.write(path .. "run.json", lab.json.encode(record))
   local r = report { "hostile", "a" }
   check.equal(r.code, 0, r.err)
@@ -105,6 +106,32 @@ check.test("hostile text stays text", function()
   has(text, "status: &lt;/script&gt;")
   has(text, "the record lists a file &#39;../../etc/passwd.png&#39; outside")
   check.equal(text:find("root:", 1, true), nil)
+end)
+
+check.test("records of other shapes give a page or a sentence", function()
+  local path = process.folder "report/odd" .. "/"
+  local shapes = {
+    '{ "options": [1, 2], "results": [{}, 3], "claims": [1, null], "files": [null, {}] }',
+    '{ "options": {}, "results": {}, "claims": {}, "files": {}, "plugins": 1 }',
+    '{ "options": {}, "results": { "a": { "sinks": 1 }, "b": { "sinks": { "heads": [1],'
+      .. ' "maps": 2 } }, "c": { "sinks": { "maps": { "mean": "../x.npy" } } } },'
+      .. ' "claims": [], "files": [] }',
+  }
+  for i, text in ipairs(shapes) do
+    process.write(path .. "run.json", text)
+    local r = report { "odd" }
+    check.equal(r.code, 0, "shape " .. i .. ": " .. r.err)
+  end
+  has(page "odd/report.html", "a map named &#39;../x.npy&#39; is outside")
+end)
+
+check.test("the same run gives the same bytes", function()
+  local pages = {}
+  for i = 1, 2 do
+    check.equal(report({ "a", "hostile", "--out=same.html" }).code, 0)
+    pages[i] = page "same.html"
+  end
+  check.equal(pages[1] == pages[2], true)
 end)
 
 check.test("two runs side by side", function()
