@@ -134,12 +134,12 @@ static int row_classes (lua_State *L) {
   sl_lua_push_tensor (L, t);
   x = (double *)t->storage->data + t->offset;
   for (long s = 0; s < (long)dim[0]; s++) {
-    int first, last, begin, end;
+    int first, last, begin = 0, end = 0;
     sl_valid_range (&m, s, &first, &last);
     for (int i = 0; i < m.tokens; i++, x++) {
       *x = SL_ROW_CLASSES;
       if (i < first || i >= last) continue;
-      sl_segment_of (&m, s, i, &begin, &end);
+      if (i >= end) sl_segment_of (&m, s, i, &begin, &end);
       *x = sl_class_of (&m, s, i, begin);
     }
   }

@@ -110,7 +110,8 @@ function methods:rows()
     out[i] = {}
     for j, c in ipairs(shown) do
       local v = h[c[1]]
-      out[i][j] = (v == nil or v ~= v) and "-" or c[2]:format(v)
+      local word = (v == nil or v ~= v) and "-" or c[2]:format(v)
+      out[i][j] = word:match "^%-(0%.0+)$" or word
     end
   end
   return names, out
