@@ -11,16 +11,16 @@ static size_t power_of_two (size_t n) {
   return p;
 }
 
-/* FNV-1a, its upper bits folded in. */
-static uint64_t hash (const char *text, size_t n) {
-  uint64_t h = 14695981039346656037u;
+/* FNV-1a from a start that no file can know, its upper bits folded in. */
+static uint64_t hash (const sl_vocabulary *v, const char *text, size_t n) {
+  uint64_t h = v->seed;
   for (size_t i = 0; i < n; i++)
     h = (h ^ (unsigned char)text[i]) * 1099511628211u;
   return h ^ h >> 32;
 }
 
-static uint64_t hash_pair (uint64_t pair) {
-  pair *= 0x9e3779b97f4a7c15u;
+static uint64_t hash_pair (const sl_vocabulary *v, uint64_t pair) {
+  pair = (pair ^ v->seed) * 0x9e3779b97f4a7c15u;
   return pair ^ pair >> 32;
 }
 
@@ -38,6 +38,10 @@ int sl_vocabulary_new (sl_vocabulary *v, size_t n, size_t bytes, int scores,
       (scores && v->score == NULL))
     return sl_fail (e, "out of memory for a vocabulary of %zu tokens", n);
   v->n = n;
+  /* where memory lies differs from run to run: tokens made to share a slot
+  ** would make every search a long one */
+  v->seed = ((uint64_t)(uintptr_t)v->text ^ 14695981039346656037u) *
+            0x9e3779b97f4a7c15u;
   memset (v->kind, SL_TOKEN_NORMAL, n);
   return 0;
 }
@@ -68,7 +72,7 @@ const char *sl_vocabulary_text (const sl_vocabulary *v, size_t id, size_t *n) {
 
 /* The slot of this text, or the free one where it would be. */
 static int32_t *slot_of (const sl_vocabulary *v, const char *text, size_t n) {
-  size_t i = (size_t)hash (text, n) & (v->slots - 1);
+  size_t i = (size_t)hash (v, text, n) & (v->slots - 1);
   for (; v->slot[i] >= 0; i = (i + 1) & (v->slots - 1)) {
     size_t k;
     const char *other = sl_vocabulary_text (v, (size_t)v->slot[i], &k);
@@ -114,7 +118,7 @@ int sl_vocabulary_merges (sl_vocabulary *v, size_t n, sl_error *e) {
 }
 
 static size_t pair_slot (const sl_vocabulary *v, uint64_t pair) {
-  size_t i = (size_t)hash_pair (pair) & (v->pairs - 1);
+  size_t i = (size_t)hash_pair (v, pair) & (v->pairs - 1);
   while (v->merged[i] >= 0 && v->pair[i] != pair) i = (i + 1) & (v->pairs - 1);
   return i;
 }

@@ -24,6 +24,7 @@ typedef struct sl_vocabulary {
   float *score;        /* higher is merged first; NULL: there are merges */
   unsigned char *kind; /* sl_token_kind */
   size_t longest;      /* bytes of a token */
+  uint64_t seed;       /* of the hashes */
   int32_t *slot;       /* ids by the hash of their text, -1 none */
   size_t slots;        /* a power of two */
   /* Merges by the hash of the pair (left << 32 | right); merged -1: none. */
