@@ -83,13 +83,18 @@ end
 --- Content to start from: sequence 1 all low, 2 all high, then corners and points within
 -- by turns.
 local function starts_of(content, low, high)
-  local B, dtype = content.shape[1], content.dtype
-  local index = core.arange(B, dtype):reshape { B, 1, 1 }
-  local corner = core.where(core.gt(content, (low + high) / 2), high, low)
-  local odd = core.gt(core.sin((index - 0.5) * math.pi), 0)
-  content = core.where(odd, corner, content)
-  content = core.where(core.eq(index, 0), low, content)
-  return core.where(core.eq(index, 1), high, content)
+  local at_corner, all_low, all_high = {}, {}, {}
+  for b = 1, content.shape[1] do
+    at_corner[b], all_low[b], all_high[b] = { { b % 2 } }, { { b == 1 and 1 or 0 } },
+      { { b == 2 and 1 or 0 } }
+  end
+  local function choose(which, there)
+    content = core.where(core.tensor(which, "f64"), there, content)
+  end
+  choose(at_corner, core.where(core.gt(content, (low + high) / 2), high, low))
+  choose(all_low, low)
+  choose(all_high, high)
+  return content
 end
 
 --- Sequence b (from 1) of a state, alone.
