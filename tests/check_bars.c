@@ -352,13 +352,28 @@ START_TEST (text_of_bars_and_points) {
                           .ymax = 1 });
   text = sl_figure_text (f, plain, NULL);
   ck_assert_msg (
-      strstr (text,
-              "a s               ############## 1 (0.9 to 1.1)\n"
-              "b s               #######        0.5 (0.4 to 0.6)\n") != NULL,
+      strstr (
+          text,
+          "a s                    ################### 1 (0.9 to 1.1)\n"
+          "b s                    ##########          0.5 (0.4 to 0.6)\n") !=
+          NULL,
       "%s", text);
-  ck_assert_msg (strstr (text, "c s            ####              -0.25") !=
-                     NULL,
-                 "%s", text);
+  ck_assert_msg (
+      strstr (text, "c s               #####                    -0.25") != NULL,
+      "%s", text);
+  for (int columns = 20; columns < 130; columns += 9)
+    for (int utf8 = 0; utf8 < 2; utf8++) {
+      sl_text_style style = { SL_TEXT_PLAIN, utf8, columns };
+      sl_free (text);
+      text = sl_figure_text (f, style, NULL);
+      for (const char *line = text; *line; line = strchr (line, '\n') + 1) {
+        int width = 0;
+        for (const char *c = line; *c != '\n'; c++)
+          width += ((unsigned char)*c & 0xc0) != 0x80;
+        ck_assert_msg (width <= columns, "%d of %d columns:\n%s", width,
+                       columns, text);
+      }
+    }
   sl_free (text);
   sl_figure_free (f);
   f = new_figure ((sl_figure_spec){ 0 });

@@ -2,6 +2,7 @@
 #include "base/memory.h"
 #include "plot/panel.h"
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Room between groups, as a share of a group. */
@@ -217,6 +218,7 @@ static void put_bar (sl_bytes *out, const sl_text_style *style, int i, int room,
   int whole = eighths / 8, rest = eighths % 8;
   if (to < from || !style->utf8) whole += rest >= 4, rest = 0;
   if (whole == 0 && rest == 0) rest = style->utf8 && to > from;
+  if (first + whole >= room) whole = room - first, rest = 0;
   sl_put_spaces (out, first);
   if (style->colours != SL_TEXT_PLAIN)
     sl_put_colour (out, style, SL_FOREGROUND, sl_line_colour (i));
@@ -233,50 +235,79 @@ static int longest (char *const *text, size_t n) {
   return most;
 }
 
-/* "0.98 (0.95 to 0.99)" */
-static void put_value (sl_bytes *out, const sl_series_data *s, size_t g) {
+/* "0.98 (0.95 to 0.99)", or its first number alone; returns its width. */
+static int value_text (const sl_series_data *s, size_t g, int with_range,
+                       char *text, size_t size) {
   char y[32], low[32], high[32];
   sl_number_text (s->y[g], 4, y, sizeof y);
-  sl_bytes_put (out, y);
-  if (!s->low || isnan (s->low[g])) return;
-  sl_bytes_format (out, " (%s to %s)",
+  if (!with_range || !s->low || isnan (s->low[g]))
+    return snprintf (text, size, "%s", y);
+  return snprintf (text, size, "%s (%s to %s)", y,
                    sl_number_text (s->low[g], 4, low, sizeof low),
                    sl_number_text (s->high[g], 4, high, sizeof high));
+}
+
+static int widest_value (const sl_bars_data *d, int with_range) {
+  char text[100];
+  int most = 0;
+  for (size_t g = 0; g < d->groups; g++)
+    for (int i = 0; i < d->n; i++) {
+      int n = value_text (&d->series[i], g, with_range, text, sizeof text);
+      if (n > most) most = n;
+    }
+  return most;
+}
+
+/* Widths of the columns of a line. */
+typedef struct widths {
+  int names, labels, bar, with_range;
+} widths;
+
+static widths fit (const sl_bars_data *d, int columns) {
+  enum { LEAST_BAR = 6 };
+  widths w = { longest (d->names.name, d->groups), 0, 0, 1 };
+  for (int i = 0; i < d->n; i++) {
+    int n = sl_text_width (d->series[i].label);
+    if (n > w.labels) w.labels = n;
+  }
+  if (w.names > columns / 4) w.names = columns / 4;
+  if (w.labels > columns / 4) w.labels = columns / 4;
+  for (; w.with_range >= 0; w.with_range--) {
+    w.bar = columns - w.names - 2 - w.labels - (w.labels > 0) -
+            widest_value (d, w.with_range);
+    if (w.bar >= LEAST_BAR) return w;
+  }
+  w.with_range = 0;
+  if (w.bar < 1) w.bar = 1;
+  return w;
 }
 
 static void text (const sl_panel *p, const sl_text_style *style, int columns,
                   sl_bytes *out) {
   const sl_bars_data *d = &p->bars;
   const sl_range *range = &d->y.range;
-  int names = longest (d->names.name, d->groups), labels = 0, room;
+  const widths w = fit (d, columns);
   double base = range->log ? 0 : clamp (sl_range_fraction (range, 0));
-  for (int i = 0; i < d->n; i++) {
-    int n = sl_text_width (d->series[i].label);
-    if (n > labels) labels = n;
-  }
-  if (names > columns / 4) names = columns / 4;
-  if (labels > columns / 4) labels = columns / 4;
-  room = columns - names - labels - (labels > 0) - 3;
-  room -= d->series[0].low ? 26 : 10;
-  if (room < 4) room = 4;
   sl_put_wrapped (out, style, columns, p->title);
   sl_put_wrapped (out, style, columns, p->ylabel);
   for (size_t g = 0; g < d->groups; g++)
     for (int i = 0; i < d->n; i++) {
       const sl_series_data *s = &d->series[i];
-      int used = sl_put_fit (out, style, names, i ? "" : d->names.name[g]);
-      sl_put_spaces (out, names - used + 1);
-      if (labels > 0) {
-        used = sl_put_fit (out, style, labels, s->label);
-        sl_put_spaces (out, labels - used + 1);
+      char value[100];
+      int used = sl_put_fit (out, style, w.names, i ? "" : d->names.name[g]);
+      sl_put_spaces (out, w.names - used + 1);
+      if (w.labels > 0) {
+        used = sl_put_fit (out, style, w.labels, s->label);
+        sl_put_spaces (out, w.labels - used + 1);
       }
       if (sl_shown (s->y[g], range->log))
-        put_bar (out, style, i, room, base,
+        put_bar (out, style, i, w.bar, base,
                  clamp (sl_range_fraction (range, s->y[g])));
       else
-        sl_put_spaces (out, room);
+        sl_put_spaces (out, w.bar);
+      value_text (s, g, w.with_range, value, sizeof value);
       sl_bytes_put (out, " ");
-      put_value (out, s, g);
+      sl_bytes_put (out, value);
       sl_bytes_put (out, "\n");
     }
   sl_put_wrapped (out, style, columns, p->xlabel);
