@@ -1,5 +1,5 @@
-/* check_hidden.c - the residual stream without memory, and with odd numbers; what
-** it measures is in lua/test_hidden.lua. */
+/* check_hidden.c - the residual stream without memory, and odd numbers; what it
+** measures is in lua/test_hidden.lua. */
 #include "base/memory.h"
 #include "sinks/hidden.h"
 #include "support/suite.h"

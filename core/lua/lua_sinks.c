@@ -58,8 +58,8 @@ static sl_tensor **get_list (lua_State *L, int index, const char *what,
 ** share_rows = 64, dormant = 0.89, prefix = 0, registers = 0, null_mass =
 ** false, dtype = of the maps, "f64" }
 ** -> { samples, tokens, threshold, heads = { { layer =, head =, first_mean =,
-**      ... }, ... }; with maps: mean, std = tensors (layers, heads, query, key),
-**      outside = mean mass on nothing, then on every key before the tokens:
+**      ... }, ... }; with maps: mean, std = tensors (layers, heads, query, key)
+**      and outside = mean mass on nothing, then on every key before the tokens:
 **      (layers, heads, query, 1 + prefix + registers); with keep: kept = a list
 **      of the same a head; column, ... = tensors (layers, heads, position) } */
 static int measure_sinks (lua_State *L) {
@@ -108,8 +108,8 @@ static int measure_sinks (lua_State *L) {
   return 1;
 }
 
-/* row_classes { samples =, tokens =, trigger =, length =, start =, documents = }
-** -> (samples, tokens): 0 plain, 1 first, 2 trigger, 3 boundary, 4 padded. */
+/* row_classes { samples =, tokens =, trigger =, length =, start =, documents =
+** } -> (samples, tokens): 0 plain, 1 first, 2 trigger, 3 boundary, 4 padded. */
 static int row_classes (lua_State *L) {
   static const char what[] = "row_classes";
   static const char *const keys[] = { "samples", SL_SINKS_OPTIONS, NULL };
@@ -250,9 +250,9 @@ static int collector_begin (lua_State *L) {
   return 0;
 }
 
-/* collector:done (sample that ended early or nil): no more is watched, every W_O
-** is forgotten. What was begun and not ended cannot be taken back, so finish
-** will refuse. */
+/* collector:done (sample that ended early or nil): no more is watched, every
+** W_O is forgotten. What was begun and not ended cannot be taken back, so
+** finish will refuse. */
 static int collector_done (lua_State *L) {
   box *b = check_box (L);
   if (b->failed == 0) b->failed = (long)luaL_optinteger (L, 2, 0);

@@ -25,8 +25,8 @@ static int misfits (sl_part *p, int wrong, const char *what, long got,
 
 /* ---- norms ---- */
 
-/* Where the norms of many values are wanted, the vectors of a head of W_O become
-** shorter ones that give the same norms. x is scratch. */
+/* Where the norms of many values are wanted, the vectors of a head of W_O
+** become shorter ones that give the same norms. x is scratch. */
 static void shorten (sl_part *p, const sl_scan_kernels *scan, double *x) {
   const size_t d = (size_t)p->d_value, head = d * (size_t)p->d_model;
   p->width = p->d_model;

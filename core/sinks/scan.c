@@ -152,8 +152,8 @@ static double dot (int n, const double *restrict x, const double *restrict y) {
   return (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
 
-/* W = Q R by the modified Gram-Schmidt process; Q has columns of length 1 (or 0)
-** at right angles, so that || W x || = || R x ||. r[j] is column j of R. */
+/* W = Q R by the modified Gram-Schmidt process; Q has columns of length 1 (or
+** 0) at right angles, so that || W x || = || R x ||. r[j] is column j of R. */
 static void shorten (double *w, int d, int n, double *r) {
   for (int i = 0; i < d; i++) {
     double *restrict own = w + (size_t)i * (size_t)n;

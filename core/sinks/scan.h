@@ -1,4 +1,4 @@
-/* scan.h - one row of weights is read: its sums, and its part of the columns. */
+/* scan.h - a row of weights is read: its sums, and its part of the columns. */
 #ifndef SL_SCAN_H
 #define SL_SCAN_H
 #include "tensor/tensor.h"

@@ -6,8 +6,8 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Samples are cut into at most this many parts, and what all parts hold of every
-** head and token into this many bytes: both independent of the number of
+/* Samples are cut into at most this many parts, and what all parts hold of
+** every head and token into this many bytes: both independent of the number of
 ** threads, as the bits must be. */
 enum { PARTS = 16 };
 static const size_t PART_BYTES = (size_t)256 << 20;

@@ -88,7 +88,8 @@ end
 -- @error what f raises; collector:finish will refuse then
 -- @example
 --   local c = lab.sinks.collect { layers = 2, heads = 1, tokens = 3 }
---   local x, softmax = lab.generator(1):normal(0, 1, { 1, 3, 4 }), lab.mechanism "softmax"
+--   local x = lab.generator(1):normal(0, 1, { 1, 3, 4 })
+--   local softmax = lab.mechanism "softmax"
 --   for layer = 2, 1, -1 do
 --     c:watch(1, function()
 --       return lab.attention { q = x, k = x, v = x, mechanism = softmax }
@@ -129,7 +130,8 @@ end
 -- @return the collector
 -- @error without "hidden", or of a layer and sample given before
 -- @example
---   local c = lab.sinks.collect { layers = 1, heads = 1, tokens = 3, measures = "hidden" }
+--   local c = lab.sinks.collect { layers = 1, heads = 1, tokens = 3,
+--     measures = "hidden" }
 --   local x = lab.generator(1):normal(0, 1, { 1, 3, 4 })
 --   c:hidden(0, x)
 --   c:watch(1, function()

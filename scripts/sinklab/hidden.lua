@@ -29,8 +29,9 @@ function Hidden:__tostring()
   end
   local s = self.secondary
   return text.table(names, rows)
-      .. ("\nsecondary sinks: %d, noise %d, like position %d: %d (layers %d to %d)"):format(
-        s.secondary, s.noise, s.anchor, s.bos, s.first_layer, s.last_layer)
+      .. ("\nsecondary sinks: %d, noise %d, like position %d: %d "):format(s.secondary,
+        s.noise, s.anchor, s.bos)
+      .. ("(layers %d to %d)"):format(s.first_layer, s.last_layer)
 end
 
 --- The core's accumulator.

@@ -137,7 +137,8 @@ local function read_argument(place, model, batch, name, argument)
   elseif name == "value" then
     local o = check.options(place .. ": value", argument, {
       position = { "integer", default = 1, min = 1, max = tokens },
-      to = { "number string table tensor", default = 0, choices = { "mean", "others" } } })
+      to = { "number string table tensor", default = 0,
+        choices = { "mean", "others" } } })
     return o
   elseif name == "freeze" then
     if model.registers > 0 then
@@ -229,12 +230,12 @@ end
 -- @param changes  list of { one of: zero = true, onto = position, off = position (the
 --                 rest grows), remove = position (the rest stays), mask = position or
 --                 list, value = { position = 1, to = 0: a number, a vector, "mean" over
---                 samples or "others": mean of the sequence's other positions }, freeze = true (the
---                 mean pattern over the batch) or a tensor (layers, heads, T, T),
+--                 samples or "others": mean of the sequence's other positions }, freeze =
+--                 true (the mean pattern over the batch) or a tensor (layers, heads, T, T),
 --                 drop_first = true (no layer sees position 1); heads = "each" (default:
 --                 one at a time), "all" or a list of { layer, head } together; name = }
--- @return { samples =, before = { plain =, first =, trigger =, boundary =, all = mean losses },
---         { name =, layer =, head = (or heads =), loss = { plain =, ... }, change =
+-- @return { samples =, before = { plain =, first =, trigger =, boundary =, all = mean
+--         losses }, { name =, layer =, head = (or heads =), loss = { plain =, ... }, change =
 --         { plain = difference, ... } }, ... }; effects:rows(), effects:figure ()
 -- @error a change that does nothing or does not fit the model
 -- @source Guo et al. 2024, arXiv 2410.13835 (zeroed heads); Sun et al. 2024, arXiv
@@ -249,7 +250,8 @@ end
 local function intervene(model, batch, changes)
   local what = "lab.intervene"
   check.argument(what, "first argument", model, "model")
-  if type(batch) ~= "table" or not core.is_tensor(batch.x) or not core.is_tensor(batch.y) then
+  if type(batch) ~= "table" or not core.is_tensor(batch.x)
+      or not core.is_tensor(batch.y) then
     check.fail("%s: the second argument must be a batch with x and y (try task:batch { n = 100 })",
       what)
   end
@@ -302,8 +304,8 @@ end
 -- @example
 --   local task = lab.task.trigger_mean { seq_len = 6 }
 --   local model = lab.model.attention_only { task = task }
---   local names, rows = lab.intervene(model, task:batch { n = 8 }, { { zero = true } }):rows()
---   print(lab.text.table(names, rows))
+--   local effects = lab.intervene(model, task:batch { n = 8 }, { { zero = true } })
+--   print(lab.text.table(effects:rows()))
 function methods:rows()
   local names, rows = { "change", "layer", "head" }, {}
   local shown_classes = present(self)
@@ -317,8 +319,8 @@ function methods:rows()
   for _, class in ipairs(shown_classes) do names[#names + 1] = class end
   row("(loss before)", "", "", self.before, "%.3e")
   for _, e in ipairs(self) do
-    row(e.name, e.layer and tostring(e.layer) or "", e.head and tostring(e.head) or e.heads,
-      e.change, "%+.3e")
+    row(e.name, e.layer and tostring(e.layer) or "",
+      e.head and tostring(e.head) or e.heads, e.change, "%+.3e")
   end
   return names, rows
 end

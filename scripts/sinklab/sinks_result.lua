@@ -119,9 +119,9 @@ end
 
 function Sinks:__tostring()
   local names, rows = self:rows()
-  return ("sinks over %d sample%s of %d tokens: weight on position 1, means over plain rows\n")
-      :format(self.samples, self.samples == 1 and "" or "s", self.tokens)
-      .. text.table(names, rows)
+  return ("sinks over %d sample%s of %d tokens: weight on position 1, "):format(
+      self.samples, self.samples == 1 and "" or "s", self.tokens)
+      .. "means over plain rows\n" .. text.table(names, rows)
 end
 
 --- Complete what the core has measured.

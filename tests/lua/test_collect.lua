@@ -102,8 +102,9 @@ check.test("heads in groups, shorter sequences", function()
   local q, k, v = {}, {}, {}
   local draw = core.generator(5, { dtype = "f64" })
   for i = 1, 3 do
-    q[i], k[i], v[i] = draw:normal(0, 1, { 1, 4 + i, 8 }), draw:normal(0, 1, { 1, 4 + i, 8 }),
-      draw:normal(0, 1, { 1, 4 + i, 8 })
+    local shape = { 1, 4 + i, 8 }
+    q[i], k[i] = draw:normal(0, 1, shape), draw:normal(0, 1, shape)
+    v[i] = draw:normal(0, 1, shape)
   end
   local function run(groups)
     local c = lab.sinks.collect { layers = 1, heads = 4, tokens = 9, samples = 3,
@@ -130,8 +131,8 @@ check.test("mistakes are named", function()
   local c = collector()
   check.raises("sample 7 of 1 at once; there are 1 to 6", c.watch, c, 7, print)
   check.raises("the second argument must be a function", c.watch, c, 1)
-  check.raises("option 'layer' is 3; it must be at least 1 and at most 2", c.watch, c, 1, print,
-    { layer = 3 })
+  check.raises("option 'layer' is 3; it must be at least 1 and at most 2", c.watch, c, 1,
+    print, { layer = 3 })
   c:watch(1, function() model:forward(part(batch.x, 1, 1)) end)
   check.raises("layer 1, head 1 has been watched for 1 samples, of 6", c.finish, c)
   check.raises("it has been finished", c.finish, c)

@@ -177,7 +177,8 @@ check.test("the residual stream of a model", function()
     seen[layer + 1] = h:narrow(2, 2, T):clone()
   end)
   local want = lab.sinks.hidden(seen, { massive = 1 })
-  local got = lab.sinks(model, b, { measures = "hidden", hidden = { massive = 1 } }).hidden
+  local got = lab.sinks(model, b, { measures = "hidden",
+    hidden = { massive = 1 } }).hidden
   check.close((got.norms - want.norms):abs():max():item(), 0, 1e-14)
   check.equal(tostring(got), tostring(want))
   check.close(got.norms:totable()[1][1], 1, 0)

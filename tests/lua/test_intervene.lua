@@ -212,8 +212,8 @@ check.test("several heads, all heads, the first token gone", function()
   local function zeroed(l, h)
     if l == 1 and h == 2 or l == 2 and h == 4 then return { 0, 0, 0, 0, 0, 0, 0 } end
   end
-  check.close(effects[1].loss.plain, losses(model, "softmax", b, { weights = zeroed }).plain,
-    1e-12)
+  check.close(effects[1].loss.plain,
+    losses(model, "softmax", b, { weights = zeroed }).plain, 1e-12)
   check.equal({ effects[1].heads, effects[2].heads, effects[4].name },
     { "1:2 2:4", "all", "nothing" })
   -- a residual stream that nothing is added to
@@ -346,7 +346,9 @@ end)
 check.test("mistakes are named, and leave the model as it was", function()
   local model, task = model_of "softmax"
   local b = batch_of(task)
-  local function refuse(part, change) check.raises(part, lab.intervene, model, b, { change }) end
+  local function refuse(part, change)
+    check.raises(part, lab.intervene, model, b, { change })
+  end
   refuse("lab.intervene: change 1: no such option 'zer' (did you mean 'zero'?)",
     { zer = true })
   refuse("change 1 changes nothing (try one of drop_first", {})

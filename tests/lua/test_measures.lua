@@ -123,7 +123,8 @@ local function brute(b, weights, scores, outputs, threshold)
               local to = math.min(i, first + k - 1)
               local peak = 0
               for j = first, to do peak = math.max(peak, math.abs(w[j])) end
-              table.insert(shares[k], size > 0 and sum_of(w, first, to, math.abs) / size or 0)
+              local sum = sum_of(w, first, to, math.abs)
+              table.insert(shares[k], size > 0 and sum / size or 0)
               table.insert(even[k], (to - first + 1) / (i - first + 1))
               table.insert(largest[k], peak > 0 and peak >= top and 1 or 0)
             end
@@ -213,7 +214,8 @@ end
 local function by_hand(model, x, h)
   local d = 3
   local function of(name)
-    return core.linear(x, model:parameter("layer1." .. name):narrow(1, (h - 1) * d + 1, d))
+    local w = model:parameter("layer1." .. name)
+    return core.linear(x, w:narrow(1, (h - 1) * d + 1, d))
   end
   local out = core.linear(of "w_v", model.outputs[1]:narrow(2, (h - 1) * d + 1, d))
   return core.matmul(of "w_q", of "w_k":transpose(2, 3)):totable(),
@@ -303,7 +305,8 @@ check.test("padding on either side, and what it holds", function()
   -- padding that looks like the first token hides nothing
   local bos = padded(3, 0, 0)
   for s = 1, S do
-    for t = 1, 3 do bos.x:select(1, s):select(1, t):copy(plain.x:select(1, s):select(1, 1)) end
+    local first = plain.x:select(1, s):select(1, 1)
+    for t = 1, 3 do bos.x:select(1, s):select(1, t):copy(first) end
   end
   same(want.heads, lab.sinks(model, bos, options).heads, "BOS as padding", leave, 1e-13)
 end)
@@ -434,7 +437,8 @@ check.test("a record holds all but tensors", function()
     keep = { { 1, 2 } } })
   local json = require "sinklab.json"
   local back = core.json_decode(json.encode(found:record()))
-  check.close(back.heads[3].classes.plain.entropy, found.heads[3].classes.plain.entropy, 0)
+  check.close(back.heads[3].classes.plain.entropy,
+    found.heads[3].classes.plain.entropy, 0)
   check.equal({ back.heads[1].curve[2].threshold, back.kept[1].head, back.column },
     { 0.2, 2 })
   check.close(back.hidden.states[2].kurtosis, found.hidden.states[2].kurtosis, 0)

@@ -23,8 +23,8 @@ end
 check.test("when probes measure, and that training does not notice", function()
   local plain, same = trained()
   check.equal(steps(plain), "10 20 25")
-  for every, want in pairs { [4] = "0* 4* 8* 10 12* 16* 20* 24* 25*", [10] = "0* 10* 20* 25*",
-    [100] = "0* 10 20 25*" } do
+  for every, want in pairs { [4] = "0* 4* 8* 10 12* 16* 20* 24* 25*",
+    [10] = "0* 10* 20* 25*", [100] = "0* 10 20 25*" } do
     local log, model = trained { probes = { sinks = { every = every, samples = 8 } } }
     check.equal(steps(log), want)
     check.equal((model.params.flat - same.params.flat):abs():max():item(), 0.0)
@@ -38,7 +38,8 @@ check.test("what they measure is lab.sinks of the model as it is", function()
   local log, model = trained { probes = { sinks = { every = 5, batch = batch,
     heads = true } } }
   local found, last = lab.sinks(model, batch), log.log[#log.log]
-  for _, key in ipairs { "first", "proxy", "row_mass", "contribution", "value_norm", "rate" } do
+  for _, key in ipairs { "first", "proxy", "row_mass", "contribution", "value_norm",
+    "rate" } do
     check.equal(last["sinks_" .. key .. "_mean"], found[key].mean, key)
     check.equal(last["sinks_" .. key .. "_max"], found[key].max, key)
   end
@@ -60,10 +61,10 @@ check.test("mistakes are named", function()
   check.raises("lab.train: probes: option 'sinks' is missing", trained, { probes = {} })
 end)
 
-check.test("dynamics.lua writes its figure, logs with columns of probes, a table", function()
+check.test("dynamics.lua writes its figure, its logs, a table", function()
   local folder = process.folder "dynamics"
-  local r = process.run { "run", "experiments/dynamics.lua", "--quick", "--max_steps=6", "--every=3",
-    "--samples=4", "--out=" .. folder .. "/run", "--quiet" }
+  local r = process.run { "run", "experiments/dynamics.lua", "--quick", "--max_steps=6",
+    "--every=3", "--samples=4", "--out=" .. folder .. "/run", "--quiet" }
   check.equal({ r.code, r.err }, { 0, "" })
   check.contains(r.out, "contribution")
   for _, name in ipairs { "dynamics.png", "dynamics.svg", "dynamics.pdf" } do

@@ -20,7 +20,8 @@ local function measured(rows, given, values, w_o)
     end
   end
   local o = { layers = 1, heads = 1, tokens = T, samples = S, batch = S, dtype = "f64",
-    measures = { "columns" }, output = w_o and function() return core.tensor({ { w_o } }, "f64") end }
+    measures = { "columns" },
+    output = w_o and function() return core.tensor({ { w_o } }, "f64") end }
   for key, value in pairs(given or {}) do o[key] = value end
   local c = lab.sinks.collect(o)
   c:watch(1, function()
@@ -52,7 +53,7 @@ check.test("raw weight and its row-normalised proxy can disagree completely", fu
   check.close({ head.proxy_rate, head.contribution }, { 1, 0.0022 * 5 }, 1e-12)
 end)
 
-check.test("weight 1 on a value of 0 is free: sigmoid's sink contributes nothing", function()
+check.test("weight 1 on a value of 0 is free and contributes nothing", function()
   local rows = { rows_of(8, function(_, j) return j == 1 and 1 or 0.5 end) }
   local head = head_of(rows, nil, { 0 }, 3)
   check.close({ head.first_mean, head.rate }, { 1, 1 }, 0)
@@ -103,7 +104,8 @@ check.test("the indicator is taken before any averaging", function()
   -- one sequence of four sinks with 7/8, three with 1/4: mean 0.40625 > 0.3, rate 1/4
   local rows = {}
   for s = 1, 4 do
-    rows[s] = rows_of(8, function(_, j) return j == 1 and (s == 1 and 7 / 8 or 1 / 4) or 0 end)
+    local weight = s == 1 and 7 / 8 or 1 / 4
+    rows[s] = rows_of(8, function(_, j) return j == 1 and weight or 0 end)
   end
   local found = measured(rows, { thresholds = { 0.1, 0.3, 0.8, 7 / 8 } })
   check.close(found.column:totable()[1][1][1], 0.40625, 1e-15)
@@ -128,7 +130,9 @@ end)
 
 check.test("a column's weight over its non-zero entries", function()
   -- half of the rows see nothing of key 1: a_1 is 0.5, the column's weight 0.8
-  local rows = { rows_of(10, function(i, j) return j == 1 and i % 2 == 1 and 0.8 or 0 end) }
+  local rows = { rows_of(10, function(i, j)
+    return j == 1 and i % 2 == 1 and 0.8 or 0
+  end) }
   local found = measured(rows)
   check.close({ found.column:totable()[1][1][1], found.heads[1].column_weight },
     { 0.4, 0.8 }, 1e-15)
