@@ -59,8 +59,8 @@ static inline void sl_philox_round (sl_wide k0, sl_wide k1, int n,
   for (int v = 0; v < n; v++) {
     const sl_wide p0 = sl_wide_product (x[v][0], m0);
     const sl_wide p1 = sl_wide_product (x[v][2], m1);
-    x[v][0] = (p1 >> 32) ^ x[v][1] ^ k0;
-    x[v][2] = (p0 >> 32) ^ x[v][3] ^ k1;
+    x[v][0] = (p1 >> 32) ^ (x[v][1] ^ k0);
+    x[v][2] = (p0 >> 32) ^ (x[v][3] ^ k1);
     x[v][1] = p1;
     x[v][3] = p0;
   }

@@ -12,6 +12,9 @@ local SHARD_TOKENS = 256
 -- Gradients are summed over this many groups, whatever the number of threads, so that
 -- the result does not depend on it.
 local GROUPS = 8
+-- A gradient beyond the caches costs as much as the products of some dozen tokens:
+-- models with more parameters than this get groups of at least so many tokens.
+local LARGE, LARGE_TOKENS = 1 << 20, 512
 
 local rules = {
   optimizer = { "table" },
@@ -75,7 +78,7 @@ end
 -- @param quiet      no progress; default: what --quiet says
 -- @param profile    measure where the time goes, operation by operation, default false
 -- @param shard, groups  how a batch is cut: sequences a replay, and groups of shards
---                   (default about 256 tokens, and 8 groups)
+--                   (default about 256 tokens, and 8 groups, fewer for large models)
 -- @return { steps, stopped_by, loss, linf, wall_s, steps_per_s, eval = { samples, linf,
 --         mse or loss }, log = { { step, loss, linf, lr, time }, ... } }; with `profile`
 --         also profile = { steps, workers, nodes = { { op, forward, backward }, ... },
@@ -100,7 +103,11 @@ local function train(model, task, given)
     check.fail("%s: option 'optimizer' must be made by lab.optim (try lab.optim.adam { lr = 1e-3 })",
       what)
   end
-  local groups = o.groups or divisor(o.batch, GROUPS)
+  local most = GROUPS
+  if model.params.size > LARGE then
+    most = math.max(2, math.min(most, o.batch * task.seq_len // LARGE_TOKENS))
+  end
+  local groups = o.groups or divisor(o.batch, most)
   if o.batch % groups ~= 0 then
     check.fail("%s: a batch of %d cannot be cut into %d groups", what, o.batch, groups)
   end

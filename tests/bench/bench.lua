@@ -7,6 +7,7 @@
 --
 --   cmake --build build --target bench      everything but PyTorch
 --   build/sinklab_bench --help              what else it does
+--   build/sinklab_bench --peer --profile --write=docs/performance.md
 local lab = require "sinklab"
 local bench = require "bench"
 local core = require "sinklab.core"
@@ -22,7 +23,8 @@ local opt = lab.options {
   python = { "/usr/bin/python3", doc = "interpreter with PyTorch" },
   profile = { false, "where the time of a step goes, operation by operation" },
   json = { false, "one JSON object instead of a table" },
-  markdown = { false, "the tables of docs/performance.md" },
+  markdown = { false, "tables in Markdown" },
+  write = { "", doc = "a Markdown file: what is between its two marks is replaced" },
 }
 
 local named = {
@@ -166,6 +168,11 @@ end
 
 -- How it is shown.
 
+local markdown = opt.markdown or opt.write ~= ""
+local text = {}
+
+local function say(line) text[#text + 1] = line end
+
 local function describe(m)
   local lines = { ("machine: %s processors, %s; caches L1d %s, L2 %s, L3 %s%s"):format(
     m.cpus or "?", m.isa, m.l1d or "?", m.l2 or "?", m.l3 or "?",
@@ -208,35 +215,47 @@ local function show(list)
       out[i] = i == 1 and text .. (" "):rep(widths[i] - #text)
           or (" "):rep(widths[i] - #text) .. text
     end
-    print(opt.markdown and "| " .. table.concat(out, " | ") .. " |"
+    say(markdown and "| " .. table.concat(out, " | ") .. " |"
       or table.concat(out, "  "))
-    if opt.markdown and k == 1 then print("|" .. ("---|"):rep(#row)) end
+    if markdown and k == 1 then say("|" .. ("---|"):rep(#row)) end
   end
 end
 
 local function show_memory(r)
   if r.extra_bytes then
-    print(("%s: %.1f MB beyond inputs, outputs and their gradients"):format(r.name,
+    say(("%s: %.1f MB beyond inputs, outputs and their gradients"):format(r.name,
       r.extra_bytes / 1e6))
   end
 end
 
 local function show_peer(r)
   local p = r.peer
-  print(p.skipped and ("%s: PyTorch skipped: %s"):format(r.name, p.skipped)
+  say(p.skipped and ("%s: PyTorch skipped: %s"):format(r.name, p.skipped)
     or ("%s: PyTorch %s with %s, %s: %.4g runs/s"):format(r.name, p.torch, p.blas,
       p.settings, p.rate))
 end
 
 local function show_profile(r)
-  print(("\n%s: %.1f us a step on one thread, %s"):format(r.name, r.profile.us,
+  say(("\n%s: %.1f us a step on one thread, %s"):format(r.name, r.profile.us,
     opt.mechanism))
+  if markdown then say "" end
   local list = { { "where", "us", "share" } }
   for _, line in ipairs(r.profile.lines) do
     list[#list + 1] = { line.what, ("%.2f"):format(line.us),
       ("%.1f %%"):format(100 * line.us / r.profile.us) }
   end
   show(list)
+end
+
+--- The text between the marks of a Markdown file becomes `new`.
+local function write(path, new)
+  local first, last = "<!-- measured -->\n", "<!-- end of what was measured -->"
+  local file <close> = assert(io.open(path))
+  local old = file:read "a"
+  local _, from = old:find(first, 1, true)
+  local to = from and old:find(last, from, true)
+  if not to then error(path .. ": no marks " .. first .. last .. " in it", 0) end
+  assert(core.file_write(path, old:sub(1, from) .. new .. old:sub(to)))
 end
 
 local configs = {}
@@ -250,18 +269,24 @@ for i, c in ipairs(configs) do
   report.results[i] = r
 end
 if opt.json then
-  print(lab.json.encode(report))
+  say(lab.json.encode(report))
 else
-  for _, line in ipairs(describe(report.machine)) do print(line) end
-  print(("mechanism: %s; medians of %d rounds of %g s\n"):format(opt.mechanism,
+  for _, line in ipairs(describe(report.machine)) do
+    say(line)
+    if markdown then say "" end
+  end
+  say(("mechanism: %s; medians of %d rounds of %g s\n"):format(opt.mechanism,
     opt.rounds, opt.seconds))
   show(rows(report.results))
-  print ""
+  say ""
   for _, r in ipairs(report.results) do
     show_memory(r)
     if r.peer then show_peer(r) end
+    if markdown and (r.peer or r.extra_bytes) then say "" end
   end
   for _, r in ipairs(report.results) do
     if r.profile then show_profile(r) end
   end
 end
+text = table.concat(text, "\n") .. "\n"
+if opt.write ~= "" then write(opt.write, text) else io.write(text) end
