@@ -16,14 +16,14 @@ struct sl_hidden {
   unsigned char *seen; /* [1 + layers][samples] */
   sl_alike *alike;
   /* of the sequence at hand */
-  double *x;        /* its valid tokens, in double: as much as fits in BLOCK */
+  double *x;        /* [d]: the token at hand, in double */
   double *channel;  /* [d] sums of squares */
   double *first;    /* [2][d]: states of positions 1 and 2 of a segment */
   uint32_t *bucket; /* of the median */
   int d;
 };
 
-enum { BUCKETS = 1 << 16 };
+enum { BUCKETS = 1 << 11 }; /* of the median: 11, 11 and 10 bits */
 
 static int fail_memory (sl_error *e) {
   return sl_fail (e, "hidden: no memory for the measurements");
@@ -198,30 +198,28 @@ static uint32_t find_bucket (const uint32_t *bucket, uint64_t *rank) {
   return b;
 }
 
-/* The lower median of |entries|, exact to a float: first the upper halves of
-** the bits are counted, then the lower halves of those that share the upper. */
+/* The lower median of |entries|, exact to a float: first the upper bits are
+** counted, then the next ones of those that share the upper, then the last. */
 static double median (const sequence *s) {
+  static const int shift[3] = { 21, 10, 0 };
   sl_hidden *h = s->h;
   uint64_t rank = (uint64_t)(s->end - s->begin) * (uint64_t)h->d;
-  uint32_t upper = 0, bits;
+  uint32_t known = 0, mask = 0; /* bits that are settled, and which */
   float x;
   rank = (rank - 1) / 2;
-  for (int half = 0; half < 2; half++) {
+  for (int pass = 0; pass < 3; pass++) {
     memset (h->bucket, 0, BUCKETS * sizeof *h->bucket);
     for (int j = s->begin; j < s->end; j++) {
       read_token (s, j);
       for (int i = 0; i < h->d; i++) {
         const uint32_t b = bits_of (h->x[i]);
-        if (half == 0)
-          h->bucket[b >> 16]++;
-        else if (b >> 16 == upper)
-          h->bucket[b & 0xffff]++;
+        if ((b & mask) == known) h->bucket[b >> shift[pass] & (BUCKETS - 1)]++;
       }
     }
-    if (half == 0) upper = find_bucket (h->bucket, &rank);
+    known |= find_bucket (h->bucket, &rank) << shift[pass];
+    mask = ~0u << shift[pass];
   }
-  bits = upper << 16 | find_bucket (h->bucket, &rank);
-  memcpy (&x, &bits, sizeof x);
+  memcpy (&x, &known, sizeof x);
   return x;
 }
 
