@@ -61,6 +61,9 @@ START_TEST (slips_find_their_name) {
   ck_assert_str_eq (near_to ("seqlen"), "seq_len");
   ck_assert_str_eq (near_to ("d_modell"), "d_model");
   ck_assert_str_eq (near_to ("lr"), "lr");
+  /* One letter away are both; the second goes on from the word. */
+  static const char *const both[] = { "sin", "sinks" };
+  ck_assert_str_eq (sl_nearest ("sink", 2, both), "sinks");
 }
 END_TEST
 

@@ -65,7 +65,8 @@ static size_t distance (size_t m, const char *a, size_t n, const char *b) {
   return last[n];
 }
 
-/* Near enough: one slip in a short word, one in three letters in a long one. */
+/* Near enough: one slip in a short word, one in three letters in a long one. Of
+** equally near names one that goes on from the word: it was not finished. */
 const char *sl_nearest (const char *word, size_t n, const char *const *names) {
   const char *nearest = NULL;
   size_t length = strlen (word), best;
@@ -76,7 +77,11 @@ const char *sl_nearest (const char *word, size_t n, const char *const *names) {
     if (letters > LONGEST) continue;
     d = distance (length, word, letters, names[i]);
     /* A name of which nothing is left was not meant. */
-    if (d < best && d < letters) best = d, nearest = names[i];
+    if (d >= letters) continue;
+    if (d < best ||
+        (nearest && d == best && strncmp (names[i], word, length) == 0 &&
+         strncmp (nearest, word, length) != 0))
+      best = d, nearest = names[i];
   }
   return nearest;
 }

@@ -101,7 +101,7 @@ local function group(prefix)
 end
 
 --- A plugin: what it says of itself.
-local function plugin(name, width)
+local function plugin(name, width, whole)
   for _, p in ipairs(core.plugins()) do
     if p.name == name then
       local d = core.plugin(name)
@@ -116,7 +116,7 @@ local function plugin(name, width)
       out[#out + 1] = #rows > 0 and columns(rows, width) or "It has no options."
       out[#out + 1] = "\nclaims  " .. (#d.claims > 0 and table.concat(d.claims, ", ")
         or "none")
-      out[#out + 1] = "file    " .. d.path
+      if whole then out[#out + 1] = "file    " .. d.path end
       local use = d.shape == "gate" and 'attention = { gate = "%s" }'
           or 'attention = "%s"'
       out[#out + 1] = "\nexample\n  local task = lab.task.trigger_mean {}\n"
@@ -189,15 +189,15 @@ local function unknown(name)
 end
 
 --- Help for what a person has typed after `?` (or, with `whole`, after `??`): a name
--- of the library, of a plugin (in quotes, or alone if nothing else has it), of an
--- experiment, of a command or of a variable. `??` of anything else searches.
+-- of the library, of a plugin (in quotes, or alone if nothing else has it; with
+-- `whole` its file too), of an experiment, of a command or of a variable. `??` of anything else searches.
 -- @return text, or nil and a message
 function help_text.of(typed, globals, width, whole)
   width = math.min(width or 80, WIDEST)
   local name = typed:match "^%s*(.-)%s*$"
   local quoted = name:match '^"(.*)"$' or name:match "^'(.*)'$"
   if quoted then
-    local found = plugin(quoted, width)
+    local found = plugin(quoted, width, whole)
     if found then return found end
     return unknown(quoted)
   end
@@ -218,7 +218,7 @@ function help_text.of(typed, globals, width, whole)
   local members = group(name)
   if #members == 0 then members = group("lab." .. name) end
   if #members > 0 then return sentences(members, width) end
-  local found = plugin(name, width) or experiment(name) or subcommand(name)
+  local found = plugin(name, width, whole) or experiment(name) or subcommand(name)
       or variable(name, globals, width)
   if found then return found end
   if whole and name:match "%S" then

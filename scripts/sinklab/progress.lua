@@ -1,7 +1,8 @@
 --- progress.lua - how training shows that it is alive.
 --
--- On a terminal one line is rewritten in place; elsewhere a plain line every few
--- seconds, so that a log file stays short; with --quiet nothing.
+-- On a terminal one line is rewritten in place; elsewhere, and where the cursor cannot
+-- move, a plain line every few seconds, so that a log file stays short; with --quiet
+-- nothing.
 local core = require "sinklab.core"
 
 local progress = {}
@@ -17,7 +18,7 @@ function progress.new(o)
   local quiet = o.quiet
   if quiet == nil then quiet = core.quiet() end
   return setmetatable({ label = o.label, steps = o.steps, quiet = quiet,
-    terminal = core.is_terminal "stderr", shown_at = core.clock(),
+    terminal = core.is_terminal "stderr" and os.getenv "TERM" ~= "dumb", shown_at = core.clock(),
     started = core.clock() }, Progress)
 end
 

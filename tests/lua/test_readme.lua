@@ -2,7 +2,8 @@
 --
 --   sh     commands, run one by one in a folder that has build, include, scripts and tests
 --   lua, c  a file, under the name in its first comment, for the commands after it
---   repl   a session at the prompt: check_lua_repl.c types the README's
+--   repl   a session at the prompt: check_lua_repl.c types the README's, check_session.c
+--          those of docs/
 --   json, text, lua example  shown, not run here
 --   experiment  commands that take minutes: test_experiments.lua runs them --quick
 -- The README's two first commands are .ci/run's: here only that it calls them.
@@ -53,22 +54,26 @@ end
 
 kinds.lua, kinds.c = keep, keep
 
--- A prompt needs a terminal: check_lua_repl.c types these.
+-- A prompt needs a terminal: check_lua_repl.c and check_session.c type these.
 function kinds.repl() end
 function kinds.experiment() end
 function kinds.json() end
 kinds["lua example"] = function() end -- of docs/reference.md: test_help.lua runs them
 function kinds.text() end
 
+-- A page with a test of its own.
+local elsewhere = { ["neighbours.md"] = "test_neighbours.lua" }
+
 local listing = process.shell(("ls '%s'/README.md '%s'/docs/*.md"):format(source, source))
 for path in listing.out:gmatch "[^\n]+" do
   local name = path:match "([^/]*)$"
   local folder = process.folder("readme-" .. name)
+  local listed = elsewhere[name] and {} or blocks(process.read(path))
   for _, folders in ipairs { { build, "build" }, { source .. "/include", "include" },
     { source .. "/scripts", "scripts" }, { source .. "/tests", "tests" } } do
     process.shell(("ln -s '%s' '%s/%s'"):format(folders[1], folder, folders[2]))
   end
-  for _, block in ipairs(blocks(process.read(path))) do
+  for _, block in ipairs(listed) do
     check.test(("%s:%d (%s)"):format(name, block.line, block.kind), function()
       local run = kinds[block.kind]
       if not run then error("blocks of this kind are not tested: " .. block.kind, 0) end
