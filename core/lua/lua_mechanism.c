@@ -238,10 +238,27 @@ static sl_setting setting (lua_State *L, const sl_loaded *l) {
   return s;
 }
 
+/* The name of a plugin; a table in its place, which is how models take one,
+** gets told how to say it here. */
+static const char *name_argument (lua_State *L) {
+  sl_error e;
+  if (lua_type (L, 1) == LUA_TSTRING) return lua_tostring (L, 1);
+  if (lua_istable (L, 1) && lua_rawgeti (L, 1, 1) == LUA_TSTRING)
+    sl_fail (&e,
+             "mechanism: expected the name of a plugin, got a table (write "
+             "lab.mechanism(\"%.60s\", { OPTION = VALUE }))",
+             lua_tostring (L, -1));
+  else
+    sl_fail (&e, "mechanism: expected the name of a plugin, got %s",
+             luaL_typename (L, 1));
+  sl_lua_raise (L, &e);
+  return NULL;
+}
+
 /* mechanism (name [, options]): a plugin, found by name or path, with the
 ** values of its options. Equal arguments give the same object. */
 static int mechanism (lua_State *L) {
-  const char *name = luaL_checkstring (L, 1);
+  const char *name = name_argument (L);
   const int has_options = !lua_isnoneornil (L, 2);
   const sl_loaded *l;
   const sl_mechanism *m;

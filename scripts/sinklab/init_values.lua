@@ -55,6 +55,9 @@ end
 --   print(lab.init.constant(1)(lab.generator(0), { 2 }))
 function init.constant(value)
   value = value or 0
+  if type(value) ~= "number" then
+    check.fail("lab.init.constant: the value is %s; it must be a number", tostring(value))
+  end
   return function(g, shape) return g:full(shape, value) end
 end
 

@@ -8,12 +8,19 @@ local json = { null = core.json_null, decode = core.json_decode }
 local kinds, orders = setmetatable({}, { __mode = "k" }), setmetatable({},
   { __mode = "k" })
 
+local function want(what, value, kind)
+  if type(value) ~= kind then
+    core.raise(("%s: expected a %s, got a %s"):format(what, kind, type(value)))
+  end
+end
+
 --- Mark a table as an array, which matters when it is empty.
 -- @param t  a table
 -- @return t
 -- @example
 --   print(lab.json.encode(lab.json.array {}))
 function json.array(t)
+  want("lab.json.array", t, "table")
   kinds[t] = "array"
   return t
 end
@@ -25,6 +32,7 @@ end
 -- @example
 --   print(lab.json.encode(lab.json.object({ b = 1, a = 2 }, { "b", "a" })))
 function json.object(t, order)
+  want("lab.json.object", t, "table")
   kinds[t] = "object"
   orders[t] = order
   return t
@@ -62,6 +70,7 @@ end
 -- @example
 --   print(lab.json.number(0.1))
 function json.number(x)
+  want("lab.json.number", x, "number")
   if math.type(x) == "integer" then return ("%d"):format(x) end
   for digits = 15, 17 do
     local s = ("%%.%dg"):format(digits):format(x)

@@ -98,6 +98,7 @@ end
 --     { 200, 0 } }
 --   print(lab.schedule.at(s, 150))
 function schedule.points(points)
+  check.argument("lab.schedule.points", "first argument", points, "table")
   core.schedule_at(points, 0)
   return points
 end
@@ -170,6 +171,11 @@ schedule.wsd = named "wsd"
 -- @return number
 -- @example
 --   print(lab.schedule.at(lab.schedule.linear { from = 1e-3, to = 0, steps = 10 }, 5))
-function schedule.at(points, step) return core.schedule_at(points, step) end
+function schedule.at(points, step)
+  local what = "lab.schedule.at"
+  check.argument(what, "first argument", points, "table")
+  check.argument(what, "step", step, "number")
+  return core.schedule_at(points, step)
+end
 
 return { optim = optim, schedule = schedule }

@@ -10,10 +10,18 @@ local repl = {}
 
 local function columns() return core.columns() or tonumber(os.getenv "COLUMNS") or 80 end
 
+local function pass(...) return ... end
+
 --- A function of the text: as an expression, whose values are shown, else as
 -- statements. nil, message and whether more lines may complete it.
+--
+-- The expression is an argument of a call: as "return EXPRESSION" it might be a tail
+-- call, which leaves no line of the input that an error could name.
 local function compile(source)
-  local f = load("return " .. source, "=stdin", "t")
+  local f = load("local pass <const> = ... return pass(" .. source:gsub("[;%s]+$", "")
+    .. "\n)", "=stdin", "t")
+  if f then return function() return f(pass) end end
+  f = load("return " .. source, "=stdin", "t") -- 1 + 1; -- with a comment
   if f then return f end
   local g, message = load(source, "=stdin", "t")
   if g then return g end

@@ -1,12 +1,26 @@
 --- text.lua - lab.text: aligned tables and words for the terminal.
+local core = require "sinklab.core"
+
 local text = {}
+
+--- Raise unless a value is of this type; both in words.
+local function want(what, value, kind, said)
+  if type(value) ~= kind then
+    core.raise(("%s: expected %s, got %s"):format(what, said, value == nil and "nil"
+      or "a " .. type(value)))
+  end
+end
 
 --- Columns that a string takes on a terminal; bytes where it is not UTF-8.
 -- @param s  text
 -- @return whole number
 -- @example
 --   print(lab.text.width "na\u{EF}ve")
-function text.width(s) return utf8.len(s) or #s end
+function text.width(s)
+  if type(s) == "number" then s = tostring(s) end
+  want("lab.text.width", s, "string", "a string")
+  return utf8.len(s) or #s
+end
 
 local function is_number(s)
   return s == "-" or s == "nan" or s == "" or tonumber(s) ~= nil
@@ -20,8 +34,15 @@ end
 -- @example
 --   print(lab.text.table({ "head", "weight" }, { { 1, 0.99 }, { 2, 0.5 } }))
 function text.table(names, rows)
+  local what = "lab.text.table"
+  want(what .. ": the names", names, "table", "a list of texts")
+  want(what .. ": the rows", rows, "table", "a list of rows")
+  for i, row in ipairs(rows) do
+    want(("%s: row %d"):format(what, i), row, "table", "a list of cells")
+  end
   local cells, widths, right = {}, {}, {}
   for j, name in ipairs(names) do
+    want(("%s: name %d"):format(what, j), name, "string", "a text")
     widths[j], right[j] = text.width(name), #rows > 0
   end
   for i, row in ipairs(rows) do
@@ -55,6 +76,7 @@ end
 -- @example
 --   print(lab.text.alternatives { "f32", "f64" })
 function text.alternatives(list)
+  want("lab.text.alternatives", list, "table", "a list of texts")
   if #list < 2 then return tostring(list[1]) end
   return table.concat(list, ", ", 1, #list - 1) .. " or " .. tostring(list[#list])
 end

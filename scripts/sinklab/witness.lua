@@ -109,6 +109,9 @@ end
 --   local linf, sinks = lab.witness.measure(lab.witness.relu(task), task, 100)
 --   print(linf, sinks.first.max)
 function witness.measure(m, task, n)
+  local what = "lab.witness.measure"
+  check.argument(what, "first argument", m, "model")
+  check.argument(what, "second argument", task, "task")
   local batch = task:batch { n = n, dtype = "f64" }
   local linf = core.max_abs_error(m:forward(batch.x), batch.y):item()
   return linf, sinks(m, batch)

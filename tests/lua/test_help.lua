@@ -219,6 +219,29 @@ check.test("every option is in the doc comment", function()
   check.equal(seen > 80, true)
 end)
 
+check.test("wrong use of any function is told in a sentence", function()
+  local host, write_it = core.host, io.write
+  core.host = { arguments = {} }
+  function io.write() end
+  local raw = {}
+  for _, entry in ipairs(help.index()) do
+    local f = entry.value
+    if type(f) == "function" or type(f) == "table" then
+      for _, arguments in ipairs { {}, { 5 }, { "x" }, { {} }, { { 1 } },
+        { true, true }, { {}, 5 }, { "x", {} } } do
+        local ok, message = pcall(function() f(table.unpack(arguments)) end)
+        message = tostring(message)
+        if not ok and message:find "attempt to" then
+          raw[#raw + 1] = entry.name .. ": " .. message
+          break
+        end
+      end
+    end
+  end
+  core.host, io.write = host, write_it
+  check.equal(table.concat(raw, "\n"), "")
+end)
+
 check.test("every plugin and each of its options says what it is", function()
   for _, p in ipairs(core.plugins()) do
     local d = core.plugin(p.path)

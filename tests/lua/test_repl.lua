@@ -27,6 +27,8 @@ check.test("whole, unfinished and wrong inputs", function()
   check.contains(select(2, repl.read "quit"), "Ctrl-D")
   local _, f, silent = repl.read "2 * 21;\n"
   check.equal({ f(), silent }, { 42, true })
+  _, f = repl.read "2 * 21; -- said\n"
+  check.equal(f(), 42)
   _, f, silent = repl.read "2 * 21\n"
   check.equal({ f(), silent }, { 42, false })
 end)
@@ -264,6 +266,11 @@ check.test("questions and commands among the lines of a pipe", function()
   check.contains(r.err, "<eof>")
   r = piped "%help"
   check.contains(r.out, "%run SCRIPT")
+end)
+
+check.test("an error in a call that is the whole input names its line", function()
+  check.contains(piped "lab.softmax()".err, "sinklab: stdin:1: softmax: got 0 inputs")
+  check.contains(piped "\nlab.train()".err, "sinklab: stdin:2: lab.train: the first")
 end)
 
 check.test("what is misspelt is suggested", function()

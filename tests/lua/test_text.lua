@@ -14,6 +14,21 @@ check.test("missing cells and wide characters", function()
   check.equal(lab.text.table({ "a" }, {}), "a\n-")
 end)
 
+check.test("wrong use of tables", function()
+  local cases = { { "the names: expected a list of texts, got nil" },
+    { "the rows: expected a list of rows, got nil", { "a" } },
+    { "row 2: expected a list of cells, got a number", { "a" }, { {}, 5 } },
+    { "name 1: expected a text, got a table", { {} }, {} } }
+  for _, case in ipairs(cases) do
+    check.raises("lab.text.table: " .. case[1], lab.text.table, case[2], case[3])
+  end
+  check.raises("lab.text.alternatives: expected a list", lab.text.alternatives, 5)
+  check.raises("lab.text.width: expected a string, got a table", lab.text.width, {})
+  check.raises('(write lab.mechanism("relu", { OPTION = VALUE }))', lab.mechanism,
+    { "relu", normaliser = "visible" })
+  check.raises("expected the name of a plugin, got nil", lab.mechanism, nil)
+end)
+
 check.test("alternatives", function()
   check.equal(lab.text.alternatives { "a" }, "a")
   check.equal(lab.text.alternatives { "a", "b", "c" }, "a, b or c")

@@ -1,5 +1,6 @@
 --- speed.lua - lab.lm.speed: how fast a prefill was, against what the machine can do.
 local core = require "sinklab.core"
+local check = require "sinklab.check"
 
 local speed = {}
 
@@ -51,6 +52,10 @@ end
 --   local model = lab.lm.random {}
 --   print(lab.lm.speed(model, 100, 0.01).tokens_per_s)
 function speed.speed(model, tokens, seconds)
+  local what = "lab.lm.speed"
+  check.argument(what, "model", model, "table")
+  check.argument(what, "number of tokens", tokens, "number")
+  check.argument(what, "number of seconds", seconds, "number")
   local out = { tokens = tokens, seconds = seconds, tokens_per_s = tokens / seconds }
   if model.config.experts == 0 then
     out.flops_per_s = flops(model) * tokens / seconds
