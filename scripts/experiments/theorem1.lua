@@ -32,7 +32,7 @@ local opt = lab.options {
 local seeds = opt.quick and 1 or opt.seeds
 local caps = opt.quick and { 0.9 } or opt.caps
 local temperatures = opt.quick and { 5, 10, 20 } or opt.temperatures
-local starts = opt.quick and 8 or 32
+local starts = opt.quick and 4 or 16
 local cap_steps = math.min(opt.max_steps, opt.quick and 1200 or opt.cap_steps)
 
 local mechanism = lab.mechanism(opt.attention)
@@ -96,7 +96,7 @@ local expected = { [5] = { 0.086, 0.908 }, [10] = { 6e-4, 0.9993 },
 for i, c in ipairs(temperatures) do
   local model = lab.witness.softmax(task, c)
   local linf, sinks = lab.witness.measure(model, task, opt.samples)
-  local certificate = lab.certify(model, task, { starts = 8, samples = opt.samples })
+  local certificate = lab.certify(model, task, { starts = 4, samples = opt.samples })
   local gap = 1 - sinks.heads[1].first_min
   witness.x[i], witness.y[i] = gap, certificate.worst
   rows[i] = { ("%g"):format(c), ("%.3g"):format(linf), ("%.3g"):format(certificate.worst),

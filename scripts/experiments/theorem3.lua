@@ -18,7 +18,7 @@ local opt = lab.options {
   seeds = { 5, "runs, with seeds from --seed on", min = 1 },
   samples = { 1000, "sequences measured", min = 2 },
   attention = { "relu", doc = "mechanism that is trained" },
-  starts = { 32, "of the search for the worst error, at each trigger", min = 2 },
+  starts = { 8, "of the search for the worst error, at each trigger", min = 2 },
   quick = { false, "one seed" },
 }
 local seeds = opt.quick and 1 or opt.seeds
