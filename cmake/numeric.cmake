@@ -5,9 +5,12 @@ set(SINKLAB_NUMERIC
     core/attention/attention_list.c
     core/attention/gate.c
     core/attention/host.c
+    core/attention/lanes.c
     core/attention/mix.c
     core/attention/rope.c
+    core/attention/rows.c
     core/attention/weigh.c
+    core/check/block_run.c
     core/check/stage.c
     core/lm/panel.c
     core/lm/unpack.c

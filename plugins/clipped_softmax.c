@@ -8,8 +8,8 @@
 **
 ** Sinks: made so that a head can do nothing without one; fewer outliers in BERT and
 ** OPT (Bondarenko et al. 2023). */
+#include <sinklab/lanes.h>
 #include <sinklab/reduce.h>
-#include <sinklab/vmath.h>
 
 typedef struct config {
   double gamma, eta, alpha;
@@ -79,7 +79,55 @@ static void backward (const sl_call *c, int n, const real *restrict s,
   for (int i = 0; i < n; i++) ds[i] = p[i] * (ds[i] - mean);
 }
 
+static void softmax_block (int n, const real *s, real *p) {
+  const sl_lanes sum = sl_keys_exp (n, s, sl_keys_max (n, s), p);
+  sl_keys_scale (n, p, 1 / sum);
+}
+
+static void forward_block (const sl_call *c, int most, const real *restrict s,
+                           real *restrict w) {
+  (void)most;
+  const config *o = c->config;
+  const real gamma = gamma_of (c), stretch = (real)o->eta - gamma;
+  for (int l = 0; l < SL_QUERIES; l += SL_LANES) {
+    const int n = sl_keys (c, l);
+    softmax_block (n, s + l, w + l);
+    for (int j = 0; j < n; j++) {
+      const sl_lanes x = stretch * sl_load (w + sl_at (j, l)) + gamma;
+      const sl_lanes below = sl_lanes_max (sl_every (0), x);
+      sl_store (w + sl_at (j, l), sl_lanes_min (sl_every (1), below));
+    }
+  }
+}
+
+static void backward_block (const sl_call *c, int most, const real *restrict s,
+                            const real *restrict w, const real *restrict dw,
+                            real *restrict ds, real *dparam) {
+  (void)most, (void)dparam;
+  const config *o = c->config;
+  const real stretch = (real)o->eta - gamma_of (c);
+  for (int l = 0; l < SL_QUERIES; l += SL_LANES) {
+    const int n = sl_keys (c, l);
+    sl_lanes mean = { 0 };
+    softmax_block (n, s + l, ds + l);
+    for (int pass = 0; pass < 2; pass++)
+      for (int j = 0; j < n; j++) {
+        const sl_lanes x = sl_load (w + sl_at (j, l));
+        const sl_lanes p = sl_load (ds + sl_at (j, l));
+        const sl_mask kept =
+            (sl_mask)(x > sl_every (0)) & (sl_mask)(x < sl_every (1));
+        const sl_lanes dp = sl_select (
+            kept, stretch * sl_load (dw + sl_at (j, l)), sl_every (0));
+        if (pass == 0)
+          mean += p * dp;
+        else
+          sl_store (ds + sl_at (j, l), p * (dp - mean));
+      }
+  }
+}
+
 static const sl_row row = { forward, backward };
+static const sl_block block = { forward_block, backward_block };
 
 SL_PLUGIN = { SL_ABI,
               "clipped_softmax",
@@ -88,4 +136,5 @@ SL_PLUGIN = { SL_ABI,
               .flags = SL_NONNEGATIVE | SL_SHIFT_INVARIANT | SL_KINKED,
               .config_size = sizeof (config),
               .options = options,
-              .row = &row };
+              .row = &row,
+              .block = &block };

@@ -6,8 +6,8 @@
 ** before the division.
 **
 ** Sinks: 0.8 % of a language model's heads without normalisation (Gu et al. 2024). */
+#include <sinklab/lanes.h>
 #include <sinklab/reduce.h>
-#include <sinklab/vmath.h>
 
 typedef struct config {
   int normalise;
@@ -64,7 +64,55 @@ static void backward (const sl_call *c, int n, const real *restrict s,
     ds[i] = (s[i] > 0 ? 1 : a[i]) * scale * (dw[i] - mean);
 }
 
+/* similar () of a block. */
+static sl_lanes similar_block (const sl_call *c, int n, const real *s,
+                               real *a) {
+  const config *o = c->config;
+  const sl_lanes zero = { 0 };
+  sl_lanes shift = zero, sum = zero;
+  if (o->normalise) shift = sl_lanes_min (sl_keys_max (n, s), zero);
+  for (int j = 0; j < n; j++) {
+    const sl_lanes x = sl_load (s + sl_at (j, 0));
+    const sl_lanes y =
+        sl_select ((sl_mask)(x > zero), x + (real)1, sl_lanes_exp (x - shift));
+    sl_store (a + sl_at (j, 0), y);
+    sum += y;
+  }
+  if (!o->normalise) return sl_every (1);
+  if (o->eps > 0) sum += (real)o->eps * sl_lanes_exp (-shift);
+  return 1 / sum;
+}
+
+static void forward_block (const sl_call *c, int most, const real *restrict s,
+                           real *restrict w) {
+  (void)most;
+  for (int l = 0; l < SL_QUERIES; l += SL_LANES) {
+    const int n = sl_keys (c, l);
+    sl_keys_scale (n, w + l, similar_block (c, n, s + l, w + l));
+  }
+}
+
+static void backward_block (const sl_call *c, int most, const real *restrict s,
+                            const real *restrict w, const real *restrict dw,
+                            real *restrict ds, real *dparam) {
+  (void)most, (void)dparam;
+  const config *o = c->config;
+  for (int l = 0; l < SL_QUERIES; l += SL_LANES) {
+    const int n = sl_keys (c, l);
+    const sl_lanes scale = similar_block (c, n, s + l, ds + l);
+    sl_lanes mean = { 0 };
+    if (o->normalise) mean = sl_keys_dot (n, w + l, dw + l);
+    for (int j = 0; j < n; j++) {
+      const sl_lanes a = sl_load (ds + sl_at (j, l));
+      const sl_mask up = (sl_mask)(sl_load (s + sl_at (j, l)) > sl_every (0));
+      sl_store (ds + sl_at (j, l), sl_select (up, sl_every (1), a) * scale *
+                                       (sl_load (dw + sl_at (j, l)) - mean));
+    }
+  }
+}
+
 static const sl_row row = { forward, backward };
+static const sl_block block = { forward_block, backward_block };
 
 SL_PLUGIN = { SL_ABI,
               "elu1",
@@ -73,4 +121,5 @@ SL_PLUGIN = { SL_ABI,
               .flags = SL_NONNEGATIVE,
               .config_size = sizeof (config),
               .options = options,
-              .row = &row };
+              .row = &row,
+              .block = &block };

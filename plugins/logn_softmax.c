@@ -9,7 +9,6 @@
 ** Sinks: not studied. */
 #include <sinklab/count.h>
 #include <sinklab/reduce.h>
-#include <sinklab/vmath.h>
 
 typedef struct config {
   int count, learned;
@@ -94,7 +93,78 @@ static void backward (const sl_call *c, int n, const real *restrict s,
   for (int i = 0; i < n; i++) ds[i] *= f;
 }
 
+static sl_lanes logs_n (const sl_call *c, int l) {
+  const config *o = c->config;
+  return sl_lanes_log (sl_lanes_count (c, l, o->count));
+}
+
+static real scale_of (const sl_call *c) {
+  const config *o = c->config;
+  return o->learned ? c->param[0] : (real)o->scale;
+}
+
+/* The score and the gradient where f s is largest: at the largest score, or at the
+** smallest that is seen if f is negative. */
+static sl_lanes top (const sl_call *c, int n, int l, real scale, const real *s,
+                     const real *dw, sl_lanes *dw_top) {
+  sl_lanes best = sl_load (s + l);
+  *dw_top = sl_load (dw + l);
+  for (int j = 1; j < n; j++) {
+    const sl_lanes x = sl_load (s + sl_at (j, l));
+    const sl_mask better =
+        (scale < 0 ? (sl_mask)(x < best) : (sl_mask)(x > best)) &
+        sl_seen (c, j, l);
+    best = sl_select (better, x, best);
+    *dw_top = sl_select (better, sl_load (dw + sl_at (j, l)), *dw_top);
+  }
+  return best;
+}
+
+static void forward_block (const sl_call *c, int most, const real *restrict s,
+                           real *restrict w) {
+  (void)most;
+  for (int l = 0; l < SL_QUERIES; l += SL_LANES) {
+    const int n = sl_keys (c, l);
+    const sl_lanes f = logs_n (c, l) * scale_of (c);
+    sl_lanes none, best = top (c, n, l, scale_of (c), s, s, &none), sum = { 0 };
+    for (int j = 0; j < n; j++) {
+      const sl_lanes e = sl_select (
+          sl_seen (c, j, l),
+          sl_lanes_exp (f * (sl_load (s + sl_at (j, l)) - best)), sl_every (0));
+      sl_store (w + sl_at (j, l), e);
+      sum += e;
+    }
+    sl_keys_scale (n, w + l, 1 / sum);
+  }
+}
+
+static void backward_block (const sl_call *c, int most, const real *restrict s,
+                            const real *restrict w, const real *restrict dw,
+                            real *restrict ds, real *dparam) {
+  (void)most;
+  const config *o = c->config;
+  const real scale = scale_of (c);
+  for (int l = 0; l < SL_QUERIES; l += SL_LANES) {
+    const int n = sl_keys (c, l);
+    const sl_lanes log_n = logs_n (c, l);
+    sl_lanes dw_top, best = top (c, n, l, scale, s, dw, &dw_top);
+    sl_lanes mean = { 0 }, sum = { 0 };
+    for (int j = 0; j < n; j++)
+      mean +=
+          sl_load (w + sl_at (j, l)) * (sl_load (dw + sl_at (j, l)) - dw_top);
+    for (int j = 0; j < n; j++) {
+      const sl_lanes dz = sl_load (w + sl_at (j, l)) *
+                          (sl_load (dw + sl_at (j, l)) - dw_top - mean);
+      const sl_lanes away = sl_load (s + sl_at (j, l)) - best;
+      sum += sl_select (sl_seen (c, j, l), away * dz, sl_every (0));
+      sl_store (ds + sl_at (j, l), dz * log_n * scale);
+    }
+    if (o->learned) dparam[0] += sl_lanes_sum (log_n * sum);
+  }
+}
+
 static const sl_row row = { forward, backward };
+static const sl_block block = { forward_block, backward_block };
 
 SL_PLUGIN = { SL_ABI,
               "logn_softmax",
@@ -105,4 +175,5 @@ SL_PLUGIN = { SL_ABI,
               .options = options,
               .params = params,
               .row = &row,
-              .adapt = adapt };
+              .adapt = adapt,
+              .block = &block };

@@ -41,7 +41,43 @@ static void backward (const sl_call *c, int n, const real *restrict s,
   for (int i = 0; i < n; i++) ds[i] = s[i] <= 0 ? 0 : s[i] * dw[i] * scale;
 }
 
+/* y where s > 0; NaN stays. */
+static sl_lanes above (sl_lanes s, sl_lanes y) {
+  return sl_select ((sl_mask)(s <= sl_every (0)), sl_every (0), y);
+}
+
+static void forward_block (const sl_call *c, int most, const real *restrict s,
+                           real *restrict w) {
+  (void)most;
+  const config *o = c->config;
+  for (int l = 0; l < SL_QUERIES; l += SL_LANES) {
+    const int n = sl_keys (c, l);
+    const sl_lanes scale = 1 / sl_lanes_count (c, l, o->normaliser);
+    for (int j = 0; j < n; j++) {
+      const sl_lanes x = sl_load (s + sl_at (j, l));
+      sl_store (w + sl_at (j, l), above (x, x * x * scale));
+    }
+  }
+}
+
+static void backward_block (const sl_call *c, int most, const real *restrict s,
+                            const real *restrict w, const real *restrict dw,
+                            real *restrict ds, real *dparam) {
+  (void)most, (void)w, (void)dparam;
+  const config *o = c->config;
+  for (int l = 0; l < SL_QUERIES; l += SL_LANES) {
+    const int n = sl_keys (c, l);
+    const sl_lanes scale = 2 / sl_lanes_count (c, l, o->normaliser);
+    for (int j = 0; j < n; j++) {
+      const sl_lanes x = sl_load (s + sl_at (j, l));
+      sl_store (ds + sl_at (j, l),
+                above (x, x * sl_load (dw + sl_at (j, l)) * scale));
+    }
+  }
+}
+
 static const sl_row row = { forward, backward };
+static const sl_block block = { forward_block, backward_block };
 
 SL_PLUGIN = { SL_ABI,
               "relu2",
@@ -50,4 +86,5 @@ SL_PLUGIN = { SL_ABI,
               .flags = SL_NONNEGATIVE,
               .config_size = sizeof (config),
               .options = options,
-              .row = &row };
+              .row = &row,
+              .block = &block };

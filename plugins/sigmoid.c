@@ -14,7 +14,6 @@
 ** al. 2024). Where the first value is 0 its weight is free and may be 1. */
 #include <sinklab/count.h>
 #include <sinklab/reduce.h>
-#include <sinklab/vmath.h>
 
 typedef struct config {
   int bias, count, normalise;
@@ -100,7 +99,51 @@ static void backward (const sl_call *c, int n, const real *restrict s,
   if (o->bias == LEARNED) dparam[0] += sl_row_sum (n, ds);
 }
 
+static sl_lanes biases_of (const sl_call *c, int l) {
+  const config *o = c->config;
+  if (o->bias == LEARNED) return sl_every (c->param[0]);
+  if (o->bias == FIXED) return sl_every ((real)o->value);
+  return -sl_lanes_log (sl_lanes_count (c, l, o->count));
+}
+
+static void forward_block (const sl_call *c, int most, const real *restrict s,
+                           real *restrict w) {
+  (void)most;
+  const config *o = c->config;
+  for (int l = 0; l < SL_QUERIES; l += SL_LANES) {
+    const int n = sl_keys (c, l);
+    const sl_lanes b = biases_of (c, l);
+    for (int j = 0; j < n; j++)
+      sl_store (w + sl_at (j, l),
+                sl_lanes_sigmoid (sl_load (s + sl_at (j, l)) + b));
+    if (!o->normalise) continue;
+    sl_keys_scale (n, w + l, 1 / (sl_keys_sum (n, w + l) + (real)o->eps));
+  }
+}
+
+static void backward_block (const sl_call *c, int most, const real *restrict s,
+                            const real *restrict w, const real *restrict dw,
+                            real *restrict ds, real *dparam) {
+  (void)most;
+  const config *o = c->config;
+  for (int l = 0; l < SL_QUERIES; l += SL_LANES) {
+    const int n = sl_keys (c, l);
+    const sl_lanes b = biases_of (c, l);
+    sl_lanes mean = { 0 }, sum = { 0 };
+    if (o->normalise) mean = sl_keys_dot (n, w + l, dw + l);
+    for (int j = 0; j < n; j++) {
+      const sl_lanes x = sl_load (s + sl_at (j, l)) + b;
+      const sl_lanes d = sl_load (w + sl_at (j, l)) * sl_lanes_sigmoid (-x) *
+                         (sl_load (dw + sl_at (j, l)) - mean);
+      sl_store (ds + sl_at (j, l), d);
+      sum += d;
+    }
+    if (o->bias == LEARNED) dparam[0] += sl_lanes_sum (sum);
+  }
+}
+
 static const sl_row row = { forward, backward };
+static const sl_block block = { forward_block, backward_block };
 
 SL_PLUGIN = { SL_ABI,
               "sigmoid",
@@ -111,4 +154,5 @@ SL_PLUGIN = { SL_ABI,
               .options = options,
               .params = params,
               .row = &row,
-              .adapt = adapt };
+              .adapt = adapt,
+              .block = &block };

@@ -5,8 +5,8 @@
 ** softmax1 is b = 0. The largest of scores and b is taken off first.
 **
 ** Sinks: the mass moves from tokens to the logit. */
+#include <sinklab/lanes.h>
 #include <sinklab/reduce.h>
-#include <sinklab/vmath.h>
 
 typedef struct config {
   double init;
@@ -56,7 +56,43 @@ static void backward (const sl_call *c, int n, const real *s,
   dparam[0] -= weigh (c, n, s, c->scratch) * mean;
 }
 
+static void forward_block (const sl_call *c, int most, const real *restrict s,
+                           real *restrict w) {
+  (void)most;
+  const sl_lanes b = sl_every (c->param[0]);
+  for (int l = 0; l < SL_QUERIES; l += SL_LANES) {
+    const int n = sl_keys (c, l);
+    const sl_lanes max = sl_lanes_max (sl_keys_max (n, s + l), b);
+    const sl_lanes sum = sl_keys_exp (n, s + l, max, w + l);
+    sl_keys_scale (n, w + l, 1 / (sum + sl_lanes_exp (b - max)));
+  }
+}
+
+/* The weight of the sink, from the scores. */
+static sl_lanes sink (int n, const real *s, sl_lanes b) {
+  const sl_lanes max = sl_lanes_max (sl_keys_max (n, s), b);
+  const sl_lanes own = sl_lanes_exp (b - max);
+  sl_lanes sum = own;
+  for (int j = 0; j < n; j++)
+    sum += sl_lanes_exp (sl_load (s + sl_at (j, 0)) - max);
+  return own / sum;
+}
+
+static void backward_block (const sl_call *c, int most, const real *restrict s,
+                            const real *restrict w, const real *restrict dw,
+                            real *restrict ds, real *dparam) {
+  (void)most;
+  const sl_lanes b = sl_every (c->param[0]);
+  for (int l = 0; l < SL_QUERIES; l += SL_LANES) {
+    const int n = sl_keys (c, l);
+    const sl_lanes mean = sl_keys_dot (n, w + l, dw + l);
+    sl_keys_spread (n, w + l, dw + l, mean, ds + l);
+    dparam[0] -= sl_lanes_sum (sink (n, s + l, b) * mean);
+  }
+}
+
 static const sl_row row = { forward, backward };
+static const sl_block block = { forward_block, backward_block };
 
 SL_PLUGIN = { SL_ABI,
               "sinklogit",
@@ -67,4 +103,5 @@ SL_PLUGIN = { SL_ABI,
               .options = options,
               .params = params,
               .row = &row,
-              .adapt = adapt };
+              .adapt = adapt,
+              .block = &block };

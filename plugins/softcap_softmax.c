@@ -2,8 +2,8 @@
 ** (Gemma 2, 2024, arXiv 2408.00118; cap = 50 in attention).
 **
 ** Sinks: not studied by itself. */
+#include <sinklab/lanes.h>
 #include <sinklab/reduce.h>
-#include <sinklab/vmath.h>
 
 typedef struct config {
   double cap;
@@ -44,7 +44,47 @@ static void backward (const sl_call *c, int n, const real *restrict s,
   }
 }
 
+/* cap tanh (s / cap), the lowest real where a lane does not see the key. */
+static sl_lanes capped (const sl_call *c, int j, int l, sl_lanes s) {
+  const config *o = c->config;
+  const sl_lanes x = (real)o->cap * sl_lanes_tanh (s * (real)(1 / o->cap));
+  return sl_select (sl_seen (c, j, l), x, sl_every (-SL_MAX_REAL));
+}
+
+static void forward_block (const sl_call *c, int most, const real *restrict s,
+                           real *restrict w) {
+  (void)most;
+  for (int l = 0; l < SL_QUERIES; l += SL_LANES) {
+    const int n = sl_keys (c, l);
+    sl_lanes sum;
+    for (int j = 0; j < n; j++)
+      sl_store (w + sl_at (j, l), capped (c, j, l, sl_load (s + sl_at (j, l))));
+    sum = sl_keys_exp (n, w + l, sl_keys_max (n, w + l), w + l);
+    sl_keys_scale (n, w + l, 1 / sum);
+  }
+}
+
+static void backward_block (const sl_call *c, int most, const real *restrict s,
+                            const real *restrict w, const real *restrict dw,
+                            real *restrict ds, real *dparam) {
+  (void)most, (void)dparam;
+  const config *o = c->config;
+  const real twice = (real)(2 / o->cap);
+  for (int l = 0; l < SL_QUERIES; l += SL_LANES) {
+    const int n = sl_keys (c, l);
+    const sl_lanes mean = sl_keys_dot (n, w + l, dw + l);
+    for (int j = 0; j < n; j++) {
+      const sl_lanes x = sl_load (s + sl_at (j, l)) * twice;
+      const sl_lanes slope = 4 * sl_lanes_sigmoid (x) * sl_lanes_sigmoid (-x);
+      sl_store (ds + sl_at (j, l), sl_load (w + sl_at (j, l)) *
+                                       (sl_load (dw + sl_at (j, l)) - mean) *
+                                       slope);
+    }
+  }
+}
+
 static const sl_row row = { forward, backward };
+static const sl_block block = { forward_block, backward_block };
 
 SL_PLUGIN = { SL_ABI,
               "softcap_softmax",
@@ -53,4 +93,5 @@ SL_PLUGIN = { SL_ABI,
               .flags = SL_NONNEGATIVE | SL_SUMS_TO_ONE,
               .config_size = sizeof (config),
               .options = options,
-              .row = &row };
+              .row = &row,
+              .block = &block };

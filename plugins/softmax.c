@@ -7,8 +7,8 @@
 ** Sinks: everywhere in trained language models (Xiao et al. 2024, arXiv 2309.17453);
 ** needed for tasks like the trigger-conditional mean (Ran-Milo 2026, arXiv
 ** 2603.11487). */
+#include <sinklab/lanes.h>
 #include <sinklab/reduce.h>
-#include <sinklab/vmath.h>
 
 static void forward (const sl_call *c, int n, const real *restrict s,
                      real *restrict w) {
@@ -29,11 +29,34 @@ static void backward (const sl_call *c, int n, const real *s,
   for (int i = 0; i < n; i++) ds[i] = w[i] * (dw[i] - mean);
 }
 
+static void forward_block (const sl_call *c, int most, const real *restrict s,
+                           real *restrict w) {
+  (void)most;
+  for (int l = 0; l < SL_QUERIES; l += SL_LANES) {
+    const int n = sl_keys (c, l);
+    const sl_lanes max = sl_keys_max (n, s + l);
+    const sl_lanes sum = sl_keys_exp (n, s + l, max, w + l);
+    sl_keys_scale (n, w + l, 1 / sum);
+  }
+}
+
+static void backward_block (const sl_call *c, int most, const real *restrict s,
+                            const real *restrict w, const real *restrict dw,
+                            real *restrict ds, real *dparam) {
+  (void)most, (void)s, (void)dparam;
+  for (int l = 0; l < SL_QUERIES; l += SL_LANES) {
+    const int n = sl_keys (c, l);
+    sl_keys_spread (n, w + l, dw + l, sl_keys_dot (n, w + l, dw + l), ds + l);
+  }
+}
+
 static const sl_row row = { forward, backward };
+static const sl_block block = { forward_block, backward_block };
 
 SL_PLUGIN = { SL_ABI,
               "softmax",
               "1.0",
               "exp (s) over its sum: the usual attention",
               .flags = SL_NONNEGATIVE | SL_SUMS_TO_ONE | SL_SHIFT_INVARIANT,
-              .row = &row };
+              .row = &row,
+              .block = &block };

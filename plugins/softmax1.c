@@ -6,8 +6,8 @@
 **
 ** Sinks: reported to end the first token's dominance, though not outliers (Kaul et al.
 ** 2024, arXiv 2410.17174). */
+#include <sinklab/lanes.h>
 #include <sinklab/reduce.h>
-#include <sinklab/vmath.h>
 
 static void forward (const sl_call *c, int n, const real *restrict s,
                      real *restrict w) {
@@ -28,11 +28,34 @@ static void backward (const sl_call *c, int n, const real *s,
   for (int i = 0; i < n; i++) ds[i] = w[i] * (dw[i] - mean);
 }
 
+static void forward_block (const sl_call *c, int most, const real *restrict s,
+                           real *restrict w) {
+  (void)most;
+  for (int l = 0; l < SL_QUERIES; l += SL_LANES) {
+    const int n = sl_keys (c, l);
+    const sl_lanes max = sl_lanes_max (sl_keys_max (n, s + l), sl_every (0));
+    const sl_lanes sum = sl_keys_exp (n, s + l, max, w + l);
+    sl_keys_scale (n, w + l, 1 / (sum + sl_lanes_exp (-max)));
+  }
+}
+
+static void backward_block (const sl_call *c, int most, const real *restrict s,
+                            const real *restrict w, const real *restrict dw,
+                            real *restrict ds, real *dparam) {
+  (void)most, (void)s, (void)dparam;
+  for (int l = 0; l < SL_QUERIES; l += SL_LANES) {
+    const int n = sl_keys (c, l);
+    sl_keys_spread (n, w + l, dw + l, sl_keys_dot (n, w + l, dw + l), ds + l);
+  }
+}
+
 static const sl_row row = { forward, backward };
+static const sl_block block = { forward_block, backward_block };
 
 SL_PLUGIN = { SL_ABI,
               "softmax1",
               "1.0",
               "softmax with 1 more in the denominator",
               .flags = SL_NONNEGATIVE | SL_NULL_MASS,
-              .row = &row };
+              .row = &row,
+              .block = &block };

@@ -152,7 +152,7 @@ START_TEST (blocks_change_no_bit) {
   static const int sizes[] = { 1, 2, 7, 16, 31, 32, 0 };
   double length[3] = { 41, 64, 0 };
   best_isa ();
-  for (int causal = 0; causal < 2; causal++)
+  for (int kind = 0; kind < 4; kind++)
     for (int d = SL_F32; d <= SL_F64; d++) {
       brute x = { .batch = 3,
                   .t = 64,
@@ -161,7 +161,7 @@ START_TEST (blocks_change_no_bit) {
                   .d = 16,
                   .dv = 12,
                   .scale = 0.3,
-                  .visibility = { causal, 20 },
+                  .visibility = { kind & 1, kind & 2 ? 0 : 20 },
                   .alibi = 1,
                   .length = length };
       sl_attention_attr attr;
@@ -250,47 +250,121 @@ static void same_rows (const op_bench *b, const sl_view *x, const sl_view *y,
 }
 
 /* A key, value, query or cotangent that is not finite reaches the tokens that see
-** it and no other: causal, window 3, so token 20 is seen by 20, 21, 22, whose
-** gradients reach 18 to 22. Blocks of 32 hold all of them. */
-START_TEST (nothing_leaks_through_the_mask) {
-  enum { T = 40, J = 20, W = 3 };
-  static const double junk[] = { NAN, INFINITY };
-  best_isa ();
-  for (int kind = 0; kind < 4 * 2 * 2; kind++) {
-    brute x = { .batch = 1,
-                .t = T,
-                .heads = 1,
-                .kv_heads = 1,
-                .d = 8,
-                .dv = 8,
-                .scale = 1,
-                .visibility = { 1, W } };
-    const double value = junk[kind >> 2 & 1];
-    sl_attention_attr attr;
-    op_bench want, got;
-    double *spoiled[4];
-    char what[80];
-    brute_start (&x, 4);
-    spoiled[0] = x.k, spoiled[1] = x.v, spoiled[2] = x.q, spoiled[3] = x.dout;
-    attr = attr_of (&x);
-    attr.recompute_from = kind >> 3;
-    snprintf (what, sizeof what, "input %d is %g", kind & 3, value);
-    run (&want, SL_F64, &attr, &x, 1);
-    spoil (&x, spoiled[kind & 3], 8, 0, J, value);
-    run (&got, SL_F64, &attr, &x, 1);
-    same_rows (&want, &want.out[0], &got.out[0], 0, J - 1, what);
-    same_rows (&want, &want.out[0], &got.out[0], J + W, T - 1, what);
-    for (int i = 0; i < 3; i++) {
-      const int reach = i == 0 ? J : J - W + 1; /* a query is its own row */
-      same_rows (&want, &want.din[i], &got.din[i], 0, reach - 1, what);
-      same_rows (&want, &want.din[i], &got.din[i], J + W, T - 1, what);
-    }
-    if ((kind & 3) == 1) /* and it does reach those */
-      ck_assert (!isfinite (op_bench_at (&got, &got.out[0], (size_t)(J * 8))));
-    op_bench_free (&want);
-    op_bench_free (&got);
-    brute_free (&x);
+** it and no other. Window 3: token 20 is seen by 20, 21, 22, whose gradients reach
+** 18 to 22; rows, in blocks of 32 that hold all of them. No window: it is seen by
+** 20 and later ones, whose gradients reach all tokens but through keys and values
+** that only earlier ones see: lanes. */
+static void leaks (int kind, int window, double junk) {
+  enum { T = 40, J = 20 };
+  brute x = { .batch = 1,
+              .t = T,
+              .heads = 1,
+              .kv_heads = 1,
+              .d = 8,
+              .dv = 8,
+              .scale = 1,
+              .visibility = { 1, window } };
+  const int last = window ? J + window - 1 : T - 1; /* who sees token J */
+  sl_attention_attr attr;
+  op_bench want, got;
+  double *spoiled[4];
+  char what[80];
+  brute_start (&x, 4);
+  spoiled[0] = x.k, spoiled[1] = x.v, spoiled[2] = x.q, spoiled[3] = x.dout;
+  attr = attr_of (&x);
+  attr.recompute_from = kind >> 2;
+  snprintf (what, sizeof what, "input %d is %g, window %d", kind & 3, junk,
+            window);
+  run (&want, SL_F64, &attr, &x, 1);
+  spoil (&x, spoiled[kind & 3], 8, 0, J, junk);
+  run (&got, SL_F64, &attr, &x, 1);
+  same_rows (&want, &want.out[0], &got.out[0], 0, J - 1, what);
+  same_rows (&want, &want.out[0], &got.out[0], last + 1, T - 1, what);
+  for (int i = 0; i < 3; i++) {
+    const int first = i == 0 ? J : window ? J - window + 1 : 0;
+    same_rows (&want, &want.din[i], &got.din[i], 0, first - 1, what);
+    same_rows (&want, &want.din[i], &got.din[i], last + 1, T - 1, what);
   }
+  /* a query or cotangent is its own row: keys after it do not meet it */
+  for (int i = 1; (kind & 3) > 1 && i < 3; i++)
+    same_rows (&want, &want.din[i], &got.din[i], J + 1, T - 1, what);
+  if ((kind & 3) == 1) /* and it does reach those */
+    ck_assert (!isfinite (op_bench_at (&got, &got.out[0], (size_t)(J * 8))));
+  op_bench_free (&want);
+  op_bench_free (&got);
+  brute_free (&x);
+}
+
+START_TEST (nothing_leaks_through_the_mask) {
+  best_isa ();
+  for (int kind = 0; kind < 4 * 2; kind++) {
+    leaks (kind, 3, NAN);
+    leaks (kind, 3, INFINITY);
+    leaks (kind, 0, NAN);
+    leaks (kind, 0, INFINITY);
+  }
+}
+END_TEST
+
+/* A row plugin with a block pair gives the same by rows: 'by_rows' is the same
+** plugin without one. */
+START_TEST (lanes_agree_with_rows) {
+  static const struct {
+    int t, prefix, causal, alibi, kv_heads, recompute;
+    double length;
+  } cases[] = { { 16, 0, 1, 0, 2, 0, 16 }, { 8, 0, 1, 0, 2, 0, 8 },
+                { 37, 3, 1, 1, 1, 1, 30 }, { 150, 0, 1, 0, 2, 1, 149 },
+                { 70, 2, 0, 1, 1, 0, 70 }, { 20, 0, 0, 0, 2, 1, 13 },
+                { 16, 1, 1, 0, 2, 0, 0 } };
+  best_isa ();
+  for (size_t k = 0; k < sizeof cases / sizeof *cases; k++)
+    for (int d = SL_F32; d <= SL_F64; d++) {
+      const int t = cases[k].t, g = cases[k].kv_heads;
+      double length[1] = { cases[k].length };
+      const ptrdiff_t q[3] = { 1, t, 2 * 12 };
+      const ptrdiff_t kv[3] = { 1, t + cases[k].prefix, (ptrdiff_t)g * 12 };
+      const ptrdiff_t one[1] = { 1 };
+      brute x = { .batch = 1,
+                  .t = t + cases[k].prefix,
+                  .heads = 2,
+                  .kv_heads = g,
+                  .d = 12,
+                  .dv = 12,
+                  .scale = 0.5 };
+      sl_attention_attr attr = attr_of (&x);
+      op_bench b[2];
+      char what[80];
+      brute_start (&x, 11);
+      attr.visibility.causal = cases[k].causal;
+      attr.alibi = cases[k].alibi;
+      attr.prefix = cases[k].prefix;
+      attr.has_length = 1;
+      attr.recompute_from = cases[k].recompute ? 1 : 1000;
+      for (int rows = 0; rows < 2; rows++) {
+        attr.mechanism = mechanism (rows ? "tests/good/softmax_rows.so"
+                                         : "plugins/softmax.so");
+        op_bench_start (&b[rows], (sl_dtype)d, "attention", &attr);
+        op_bench_input (&b[rows], 3, q, x.q);
+        op_bench_input (&b[rows], 3, kv, x.k);
+        op_bench_input (&b[rows], 3, kv, x.v);
+        op_bench_input (&b[rows], 1, one, length);
+        op_bench_forward (&b[rows]);
+        op_bench_backward (&b[rows], x.dout);
+      }
+      snprintf (what, sizeof what, "case %zu, %s", k,
+                sl_dtype_name ((sl_dtype)d));
+      for (int i = -1; i < 3; i++) {
+        const sl_view *v = i < 0 ? &b[0].out[0] : &b[0].din[i];
+        const sl_view *w = i < 0 ? &b[1].out[0] : &b[1].din[i];
+        const double tolerance = d == SL_F64 ? 1e-13 : 1e-5;
+        for (size_t j = 0; j < sl_view_count (v); j++)
+          CLOSE (op_bench_at (&b[0], v, j), op_bench_at (&b[1], w, j),
+                 tolerance, tolerance, "%s, array %d[%zu]", what, i, j);
+      }
+      op_bench_free (&b[0]);
+      op_bench_free (&b[1]);
+      brute_free (&x);
+    }
 }
 END_TEST
 
@@ -592,5 +666,6 @@ END_TEST
 
 SUITE_MAIN ("attention", definition_BASE, definition_V3, definition_V4,
             blocks_change_no_bit, padding_is_not_read,
-            nothing_leaks_through_the_mask, observers_see_every_row,
-            model_of_the_paper, odd_lengths, empty, refusals)
+            nothing_leaks_through_the_mask, lanes_agree_with_rows,
+            observers_see_every_row, model_of_the_paper, odd_lengths, empty,
+            refusals)

@@ -72,6 +72,8 @@ static const struct wrong {
   { "shares_memory", "threads", "threads", "while other threads call it" },
   { "single_differs", "precision", "precision", "in f32 and 1 in f64" },
   { "overflows", "extreme", "extreme", "with scores of 1e4" },
+  { "block_differs", "block", "block", "in a block and" },
+  { "block_past_end", "block", "block", "forward of a block wrote outside w" },
   { "short_rows_only", "long", "long", "weights[65536] is NaN" },
   { "not_nonnegative", "nonnegative", "nonnegative", "weights[0] is -" },
   { "not_one", "sums_to_one", "sums_to_one", "weights sum to 0." },

@@ -229,7 +229,7 @@ static const struct {
 } bad[] = {
   { "major", "major.so: built for ABI 2.0, this sinklab speaks 1.0" },
   { "minor", "minor.so: built for ABI 1.1, this sinklab speaks 1.0" },
-  { "size", "size.so: its sl_plugin has 104 bytes, that of ABI 1.0 has 112" },
+  { "size", "size.so: its sl_plugin has 112 bytes, that of ABI 1.0 has 120" },
   { "other_name", "calls itself 'another'; expected 'other_name'" },
   { "no_name", "no_name.so: its name is NULL" },
   { "no_doc", "no_doc.so: its doc is NULL" },
@@ -238,6 +238,8 @@ static const struct {
   { "no_shape", "has 0 of the shapes row, gate and mix; expected exactly one" },
   { "two_shapes", "has 2 of the shapes" },
   { "half_row", "half_row.so: its row has no forward or backward" },
+  { "half_block", "half_block.so: its block has no forward or backward" },
+  { "block_alone", "block_alone.so: a gate with a block; only a row has one" },
   { "row_input", "row_input.so: a row with 1 inputs; expected none" },
   { "option_name", "option 1 has the name '9x'; expected a letter" },
   { "option_twice", "two options are called 'whole'" },

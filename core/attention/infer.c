@@ -170,6 +170,13 @@ static int choose_block (const sl_attention_attr *a, int t) {
   return rows < t ? rows : t;
 }
 
+/* Lanes are for plugins with a block pair, where all queries see the keys from
+** the first one on, and enough of them to fill the lanes. */
+static int use_lanes (const sl_attention_attr *a, int t) {
+  return a->mechanism->loaded->plugin[SL_F64]->block &&
+         a->visibility.window == 0 && !a->has_begin && t >= SL_LANES_FROM;
+}
+
 /* Where the products of a block find scratch: the largest of the five. */
 static int reserve_product (const sl_attention_plan *p,
                             sl_product_scratch product, size_t *end,
@@ -201,7 +208,9 @@ int sl_attention_plan_of (const sl_attention_attr *a, int n_in,
   p->d = a->d_head;
   p->dv = (int)(in[2].dim[2] / a->kv_heads);
   p->keys = p->t + a->prefix;
-  p->block = choose_block (a, p->t);
+  p->lanes = use_lanes (a, p->t);
+  p->block = p->lanes ? SL_QUERIES : choose_block (a, p->t);
+  p->gathered = p->lanes && p->t >= SL_GATHER_FROM;
   p->recompute =
       p->t >= (a->recompute_from ? a->recompute_from : SL_RECOMPUTE_FROM);
   t = (size_t)p->t;
@@ -209,10 +218,11 @@ int sl_attention_plan_of (const sl_attention_attr *a, int n_in,
   d = (size_t)p->d;
   dv = (size_t)p->dv;
   rows = (size_t)p->block;
-  p->saved = 0;
+  p->saved = p->saved_scores = 0;
   if (!p->recompute &&
-      (sl_size_mul (t, keys, &p->saved) ||
-       sl_size_mul (p->saved, 2 * (size_t)p->heads, &p->saved) ||
+      (sl_size_mul (p->lanes ? (t + rows - 1) / rows * rows : t, keys,
+                    &p->saved_scores) ||
+       sl_size_mul (p->saved_scores, 2 * (size_t)p->heads, &p->saved) ||
        sl_size_mul (p->saved, (size_t)p->batch, &p->saved)))
     return sl_fail (e,
                     "attention: the weights of %d sequences of %d tokens do "
@@ -222,7 +232,10 @@ int sl_attention_plan_of (const sl_attention_attr *a, int n_in,
   ld = (keys + 15) / 16 * 16;
   if (ld / 16 % 2 == 0) ld += 16;
   p->ld = (ptrdiff_t)ld;
-  if (sl_reserve (&end, ld, d, &p->kt) || sl_reserve (&end, ld, dv, &p->vt) ||
+  if (sl_reserve (&end, p->lanes ? rows : ld, d, &p->kt) ||
+      sl_reserve (&end, p->lanes ? rows : ld, dv, &p->vt) ||
+      sl_reserve (&end, p->gathered ? keys : 0, d, &p->k) ||
+      sl_reserve (&end, p->gathered ? keys : 0, dv, &p->v) ||
       sl_reserve (&end, t, d, &p->dq) || sl_reserve (&end, keys, d, &p->dk) ||
       sl_reserve (&end, keys, dv, &p->dv_sum) ||
       sl_reserve (&end, rows, keys, &p->scores) ||

@@ -4,8 +4,10 @@
 #include "attention/attention.h"
 
 enum {
-  SL_MOST_ROWS = 32,      /* query rows of a block, at most */
-  SL_RECOMPUTE_FROM = 256 /* default of sl_attention_attr.recompute_from */
+  SL_MOST_ROWS = 32,       /* query rows of a block, at most */
+  SL_RECOMPUTE_FROM = 256, /* default of sl_attention_attr.recompute_from */
+  SL_LANES_FROM = 8,       /* shorter sequences waste too many lanes */
+  SL_GATHER_FROM = 65      /* tokens: keys and values are read often enough */
 };
 
 /* The scratch of a product: sl_gemm_scratch of the variant that will run. */
@@ -15,13 +17,19 @@ typedef size_t (*sl_product_scratch) (ptrdiff_t m, ptrdiff_t n, ptrdiff_t k);
 ** each 64-byte aligned). */
 typedef struct sl_attention_plan {
   int batch, t, heads, kv_heads, d, dv, params;
-  int keys;      /* t and the prefix */
-  int block;     /* query rows at a time */
-  int recompute; /* 1: backward computes scores and weights again */
-  size_t saved;  /* (batch, heads, 2, t, keys): scores and weights; or 0 */
+  int keys;            /* t and the prefix */
+  int lanes;           /* 1: [key][16 queries], 0: [query][key] */
+  int block;           /* query rows at a time; lanes: 16 */
+  int gathered;        /* lanes: k and v are copied, dk and dv summed apart */
+  int recompute;       /* 1: backward computes scores and weights again */
+  size_t saved_scores; /* of one head: t, lanes: its multiple of 16, x keys */
+  size_t saved;        /* (batch, heads, 2, saved_scores): with weights; or 0 */
   size_t scratch;
-  ptrdiff_t ld;  /* of kt and vt */
-  size_t kt, vt; /* d x keys, dv x keys; used if there are several blocks */
+  ptrdiff_t ld; /* of kt and vt */
+  /* rows: transposed keys and values, d x keys, dv x keys, used if there are
+  ** several blocks; lanes: queries and gradients of a block, d x 16, dv x 16 */
+  size_t kt, vt;
+  size_t k, v;              /* keys x d, keys x dv, if gathered */
   size_t dq, dk, dv_sum;    /* t x d, keys x d, keys x dv; for odd strides */
   size_t scores, weights;   /* block x keys each */
   size_t dscores, dweights; /* block x keys each */

@@ -63,6 +63,11 @@ static int check_shape (const char *file, const sl_plugin *p, sl_error *e) {
     return sl_fail (e, "%s: its %s has no %s", file, sl_plugin_shape (p),
                     p->mix ? "plan, forward or backward"
                            : "forward or backward");
+  if (p->block && (!p->row || !p->block->forward || !p->block->backward))
+    return sl_fail (e,
+                    p->row ? "%s: its block has no forward or backward"
+                           : "%s: a %s with a block; only a row has one",
+                    file, sl_plugin_shape (p));
   if ((p->row && inputs != 0) || (p->gate && inputs > 1) ||
       (p->mix && (inputs < 1 || inputs > MOST_INPUTS)))
     return sl_fail (e, "%s: a %s with %d inputs; expected %s", file,

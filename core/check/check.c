@@ -25,6 +25,7 @@ static const struct {
   { "precision", "f32 agrees with f64", sl_check_precision },
   { "extreme", "one key, ties, huge scores: no NaN", sl_check_extreme },
   { "long", "long rows", sl_check_long },
+  { "block", "a block of queries agrees with its rows", sl_check_block },
   { "nonnegative", "claim: weights are never negative", sl_check_nonnegative },
   { "sums_to_one", "claim: rows sum to 1", sl_check_sums },
   { "null_mass", "claim: rows sum to at most 1", sl_check_null_mass },

@@ -74,6 +74,7 @@ void sl_check_threads (sl_trial *t);
 void sl_check_precision (sl_trial *t);
 void sl_check_extreme (sl_trial *t);
 void sl_check_long (sl_trial *t);
+void sl_check_block (sl_trial *t);
 void sl_check_nonnegative (sl_trial *t);
 void sl_check_sums (sl_trial *t);
 void sl_check_null_mass (sl_trial *t);

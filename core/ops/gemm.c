@@ -5,31 +5,9 @@
 ** blocks of B and A are packed when they are read often enough, or when they
 ** lie so that the tile cannot read them (Goto and van de Geijn, 2008). */
 #include "ops/gemm.h"
+#include "ops/tile.h"
 
-/* Bytes of a vector, rows of a tile: ROWS x 2 sums and what feeds them fill the
-** 16 or 32 registers. */
-#if defined __AVX512F__
-#define BYTES 64
-#define ROWS 8
-#elif defined __AVX2__
-#define BYTES 32
-#define ROWS 6
-#elif defined __aarch64__
-#define BYTES 16
-#define ROWS 8
-#else
-#define BYTES 16
-#define ROWS 6
-#endif
-enum { VECTOR = BYTES / sizeof (real), PANEL = 2 * VECTOR };
-
-/* Vectors that may stand at any element. */
-typedef real vec
-    __attribute__ ((vector_size (BYTES), aligned (sizeof (real)), may_alias));
-typedef real quad
-    __attribute__ ((vector_size (16), aligned (sizeof (real)), may_alias));
-#define INLINE static inline __attribute__ ((always_inline))
-#define UNROLL _Pragma ("GCC unroll 16")
+enum { VECTOR = SL_LANES, PANEL = 2 * SL_LANES, ROWS = SL_ROWS };
 
 /* The largest block of each size (multiples of the tile) and where copies go: a
 ** panel of B stays in the first cache, a block of A in the second. */
@@ -48,85 +26,16 @@ static ptrdiff_t round_up (ptrdiff_t a, ptrdiff_t to) {
   return (a + to - 1) / to * to;
 }
 
-/* C tile of 'rows' x 'vectors' += A (rows x k) times B (k x vectors). */
-INLINE void tile (int rows, int vectors, ptrdiff_t k, const real *a,
-                  ptrdiff_t a_row, ptrdiff_t a_col, const real *b,
-                  ptrdiff_t b_row, real beta, real *c, ptrdiff_t c_row) {
-  vec sum[ROWS][2];
-  real *at = c;
-  UNROLL for (int i = 0; i < rows; i++) {
-    UNROLL for (int v = 0; v < vectors; v++) {
-      sum[i][v] = (vec){ 0 };
-      if (beta != 0) sum[i][v] = *(const vec *)(at + v * VECTOR) * beta;
-    }
-    at += c_row;
-  }
-  for (ptrdiff_t p = 0; p < k; p++) {
-    vec x[2];
-    UNROLL for (int v = 0; v < vectors; v++) {
-      x[v] = *(const vec *)(b + v * VECTOR);
-    }
-    UNROLL for (int i = 0; i < rows; i++) {
-      const real factor = a[i * a_row];
-      UNROLL for (int v = 0; v < vectors; v++) {
-        sum[i][v] += factor * x[v];
-      }
-    }
-    a += a_col;
-    b += b_row;
-  }
-  UNROLL for (int i = 0; i < rows; i++) {
-    UNROLL for (int v = 0; v < vectors; v++) {
-      *(vec *)(c + v * VECTOR) = sum[i][v];
-    }
-    c += c_row;
-  }
-}
-
-/* A column of tiles: m rows of C, 'vectors' wide. A lies anywhere, or is packed
-** in panels [k][ROWS]; 'packed' and 'vectors' are constants where this is
-** called. */
-INLINE void strip (int packed, int vectors, ptrdiff_t m, ptrdiff_t k,
-                   const real *a, ptrdiff_t a_row, ptrdiff_t a_col,
-                   const real *b, ptrdiff_t b_row, real beta, real *c,
-                   ptrdiff_t c_row) {
-  ptrdiff_t rest = m % ROWS, i = 0;
-  const ptrdiff_t step = packed ? k : a_row; /* a + i * step: row i of a tile */
-  const ptrdiff_t row = packed ? 1 : a_row, col = packed ? ROWS : a_col;
-#define TILE(rows)                                                \
-  tile (rows, vectors, k, a + i * step, row, col, b, b_row, beta, \
-        c + i * c_row, c_row)
-  /* one or two rows are too few sums to hide the latency of an addition */
-  if (!packed && (rest == 1 || rest == 2) && m > ROWS) rest += ROWS;
-  for (; i < m - rest; i += ROWS) TILE (ROWS);
-  if (rest > ROWS) {
-    TILE (4);
-    i += 4;
-  }
-  switch (m - i) {
-  case 1: TILE (1); break;
-  case 2: TILE (2); break;
-  case 3: TILE (3); break;
-  case 4: TILE (4); break;
-  case 5: TILE (5); break;
-#if ROWS > 6
-  case 6: TILE (6); break;
-  case 7: TILE (7); break;
-#endif
-  default: break;
-  }
-#undef TILE
-}
-
 typedef void (*strip_function) (ptrdiff_t m, ptrdiff_t k, const real *a,
                                 ptrdiff_t a_row, ptrdiff_t a_col, const real *b,
-                                ptrdiff_t b_row, real beta, real *c,
+                                ptrdiff_t b_row, int add, real *c,
                                 ptrdiff_t c_row);
 #define STRIP(name, packed, vectors)                                          \
   static void name (ptrdiff_t m, ptrdiff_t k, const real *a, ptrdiff_t a_row, \
-                    ptrdiff_t a_col, const real *b, ptrdiff_t b_row,          \
-                    real beta, real *c, ptrdiff_t c_row) {                    \
-    strip (packed, vectors, m, k, a, a_row, a_col, b, b_row, beta, c, c_row); \
+                    ptrdiff_t a_col, const real *b, ptrdiff_t b_row, int add, \
+                    real *c, ptrdiff_t c_row) {                               \
+    sl_strip (packed, vectors, m, k, a, a_row, a_col, b, b_row, add, c,       \
+              c_row);                                                         \
   }
 STRIP (strip_1, 0, 1)
 STRIP (strip_2, 0, 2)
@@ -136,77 +45,23 @@ static const strip_function strips[2][2] = {
   { strip_1, strip_2 }, { packed_strip_1, packed_strip_2 }
 };
 
-/* out[p][j] = the transpose of a square of 16-byte rows at 'from'. */
-INLINE void turn (const real *from, ptrdiff_t row, real scale, real *out,
-                  ptrdiff_t out_row) {
-#define ROW(i) (*(const quad *)(from + (i)*row) * scale)
-#define OUT(i) *(quad *)(out + (i)*out_row)
-#ifdef SL_SINGLE
-  const quad r0 = ROW (0), r1 = ROW (1), r2 = ROW (2), r3 = ROW (3);
-  const quad a = __builtin_shufflevector (r0, r1, 0, 4, 1, 5);
-  const quad b = __builtin_shufflevector (r2, r3, 0, 4, 1, 5);
-  const quad c = __builtin_shufflevector (r0, r1, 2, 6, 3, 7);
-  const quad d = __builtin_shufflevector (r2, r3, 2, 6, 3, 7);
-  OUT (0) = __builtin_shufflevector (a, b, 0, 1, 4, 5);
-  OUT (1) = __builtin_shufflevector (a, b, 2, 3, 6, 7);
-  OUT (2) = __builtin_shufflevector (c, d, 0, 1, 4, 5);
-  OUT (3) = __builtin_shufflevector (c, d, 2, 3, 6, 7);
-#else
-  const quad r0 = ROW (0), r1 = ROW (1);
-  OUT (0) = __builtin_shufflevector (r0, r1, 0, 2);
-  OUT (1) = __builtin_shufflevector (r0, r1, 1, 3);
-#endif
-#undef ROW
-#undef OUT
-}
-
-/* out[p][lane] = scale from (lane, p) for lane < lanes, 0 up to 'width'. */
-INLINE void pack (int width, ptrdiff_t lanes, ptrdiff_t k, real scale,
-                  const real *from, ptrdiff_t lane_step, ptrdiff_t k_step,
-                  real *out) {
-  enum { SQUARE = 16 / sizeof (real) };
-  ptrdiff_t lane = 0;
-  if (lane_step == 1 && lanes == width) {
-    for (ptrdiff_t p = 0; p < k; p++)
-      for (int j = 0; j < width; j++)
-        out[p * width + j] = scale * from[p * k_step + j];
-    return;
-  }
-  if (k_step == 1) {
-    for (; lane + SQUARE <= lanes; lane += SQUARE) {
-      const real *strip = from + lane * lane_step;
-      ptrdiff_t p = 0;
-      for (; p + SQUARE <= k; p += SQUARE)
-        turn (strip + p, lane_step, scale, out + p * width + lane, width);
-      for (; p < k; p++)
-        for (int j = 0; j < SQUARE; j++)
-          out[p * width + lane + j] = scale * strip[j * lane_step + p];
-    }
-  }
-  for (; lane < lanes; lane++)
-    for (ptrdiff_t p = 0; p < k; p++)
-      out[p * width + lane] = scale * from[lane * lane_step + p * k_step];
-  for (; lane < width; lane++)
-    for (ptrdiff_t p = 0; p < k; p++) out[p * width + lane] = 0;
-}
-
 /* Out of line: who packs nothing should not pay for their registers. */
 static __attribute__ ((noinline)) void pack_b (ptrdiff_t columns, ptrdiff_t k,
                                                const real *b, ptrdiff_t b_row,
                                                ptrdiff_t b_col, real *out) {
-  pack (PANEL, columns, k, 1, b, b_col, b_row, out);
+  sl_pack (PANEL, columns, k, 1, b, b_col, b_row, out);
 }
 
 static __attribute__ ((noinline)) void pack_a (ptrdiff_t rows, ptrdiff_t k,
                                                real alpha, const real *a,
                                                ptrdiff_t a_row, ptrdiff_t a_col,
                                                real *out) {
-  pack (ROWS, rows, k, alpha, a, a_row, a_col, out);
+  sl_pack (ROWS, rows, k, alpha, a, a_row, a_col, out);
 }
 
-INLINE void copy_row (ptrdiff_t n, const real *from, real *to) {
+static inline void copy_row (ptrdiff_t n, const real *from, real *to) {
   if (n >= VECTOR) {
-    *(vec *)to = *(const vec *)from;
+    *(sl_lanes *)to = *(const sl_lanes *)from;
     from += VECTOR;
     to += VECTOR;
     n -= VECTOR;
@@ -217,17 +72,17 @@ INLINE void copy_row (ptrdiff_t n, const real *from, real *to) {
 /* The last columns of C, which do not fill their vectors: through a copy. */
 static void edge (strip_function function, ptrdiff_t m, ptrdiff_t columns,
                   ptrdiff_t k, const real *a, ptrdiff_t a_row, ptrdiff_t a_col,
-                  ptrdiff_t a_step, const real *b, real beta, real *c,
+                  ptrdiff_t a_step, const real *b, int add, real *c,
                   ptrdiff_t c_row) {
   enum { LINES = 4 * ROWS };
   real copy[LINES * PANEL];
   for (ptrdiff_t i = 0; i < m; i += LINES) {
     const ptrdiff_t lines = least (LINES, m - i);
     real *to = c + i * c_row;
-    if (beta != 0)
+    if (add)
       for (ptrdiff_t r = 0; r < lines; r++)
         copy_row (columns, to + r * c_row, copy + r * PANEL);
-    function (lines, k, a + i * a_step, a_row, a_col, b, PANEL, beta, copy,
+    function (lines, k, a + i * a_step, a_row, a_col, b, PANEL, add, copy,
               PANEL);
     for (ptrdiff_t r = 0; r < lines; r++)
       copy_row (columns, copy + r * PANEL, to + r * c_row);
@@ -238,7 +93,7 @@ static void edge (strip_function function, ptrdiff_t m, ptrdiff_t columns,
 ** has to be. */
 static void small (ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, const real *a,
                    ptrdiff_t a_row, ptrdiff_t a_col, const real *b,
-                   ptrdiff_t b_row, ptrdiff_t b_col, real beta, real *c,
+                   ptrdiff_t b_row, ptrdiff_t b_col, int add, real *c,
                    ptrdiff_t c_row, real *panel) {
   const int badly = b_col != 1 || (m >= 8 * ROWS && k * b_row > SMALL);
   for (ptrdiff_t j = 0; j < n; j += PANEL) {
@@ -248,19 +103,19 @@ static void small (ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, const real *a,
     if (badly || partial)
       pack_b (columns, k, b + j * b_col, b_row, b_col, panel);
     if (partial)
-      edge (function, m, columns, k, a, a_row, a_col, a_row, panel, beta, c + j,
+      edge (function, m, columns, k, a, a_row, a_col, a_row, panel, add, c + j,
             c_row);
     else if (badly)
-      function (m, k, a, a_row, a_col, panel, PANEL, beta, c + j, c_row);
+      function (m, k, a, a_row, a_col, panel, PANEL, add, c + j, c_row);
     else
-      function (m, k, a, a_row, a_col, b + j, b_row, beta, c + j, c_row);
+      function (m, k, a, a_row, a_col, b + j, b_row, add, c + j, c_row);
   }
 }
 
 static void multiply (const blocks *most, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k,
                       real alpha, const real *a, ptrdiff_t a_row,
                       ptrdiff_t a_col, const real *b, ptrdiff_t b_row,
-                      ptrdiff_t b_col, real beta, real *c, ptrdiff_t c_row) {
+                      ptrdiff_t b_col, int add, real *c, ptrdiff_t c_row) {
   /* packing pays when the copy is read often and the original lies badly */
   const int copy_b = b_col != 1 || (m >= 8 * ROWS && k * b_row > SMALL);
   const int copy_a = alpha != 1 || (n >= 8 * PANEL && m * k > SMALL);
@@ -268,9 +123,9 @@ static void multiply (const blocks *most, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k,
   real *packed_a =
       packed_b + least (most->k, k) * least (most->n, round_up (n, PANEL));
   ptrdiff_t p = 0;
-  do { /* k may be 0: C = beta C */
+  do { /* k may be 0 */
     const ptrdiff_t pk = least (most->k, k - p);
-    const real keep = p == 0 ? beta : 1;
+    const int keep = p > 0 || add;
     for (ptrdiff_t j = 0; j < n; j += most->n) {
       const ptrdiff_t jn = least (most->n, n - j);
       for (ptrdiff_t u = 0; u < jn; u += PANEL)
@@ -305,6 +160,15 @@ static void multiply (const blocks *most, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k,
   } while (p < k);
 }
 
+/* C = beta C, unless that is nothing to do; 0: C is to be overwritten. */
+static int begin (ptrdiff_t m, ptrdiff_t n, real beta, real *c,
+                  ptrdiff_t c_row) {
+  if (beta == 0) return 0;
+  for (ptrdiff_t i = 0; beta != 1 && i < m; i++)
+    for (ptrdiff_t j = 0; j < n; j++) c[i * c_row + j] *= beta;
+  return 1;
+}
+
 size_t SL (sl_gemm_scratch) (ptrdiff_t m, ptrdiff_t n, ptrdiff_t k) {
   const ptrdiff_t bn = least (BLOCK_N, round_up (n, PANEL));
   const ptrdiff_t bm = least (BLOCK_M, round_up (m, ROWS));
@@ -316,10 +180,11 @@ void SL (sl_gemm) (ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, real alpha,
                    const real *b, ptrdiff_t b_row, ptrdiff_t b_col, real beta,
                    real *c, ptrdiff_t c_row, real *scratch) {
   const blocks most = { BLOCK_M, BLOCK_N, BLOCK_K, scratch };
+  const int add = begin (m, n, beta, c, c_row);
   if (alpha == 1 && k <= BLOCK_K && m * k <= SMALL)
-    small (m, n, k, a, a_row, a_col, b, b_row, b_col, beta, c, c_row, scratch);
+    small (m, n, k, a, a_row, a_col, b, b_row, b_col, add, c, c_row, scratch);
   else
-    multiply (&most, m, n, k, alpha, a, a_row, a_col, b, b_row, b_col, beta, c,
+    multiply (&most, m, n, k, alpha, a, a_row, a_col, b, b_row, b_col, add, c,
               c_row);
 }
 
@@ -330,9 +195,10 @@ void SL (sl_gemm_host) (int ta, int tb, int m, int n, int k, real alpha,
   const blocks most = { STACK_M, STACK_N, STACK_K, scratch };
   const ptrdiff_t a_row = ta ? 1 : lda, a_col = ta ? lda : 1;
   const ptrdiff_t b_row = tb ? 1 : ldb, b_col = tb ? ldb : 1;
+  const int add = begin (m, n, beta, c, ldc);
   if (alpha == 1 && k <= STACK_K && (ptrdiff_t)m * k <= SMALL)
-    small (m, n, k, a, a_row, a_col, b, b_row, b_col, beta, c, ldc, scratch);
+    small (m, n, k, a, a_row, a_col, b, b_row, b_col, add, c, ldc, scratch);
   else
-    multiply (&most, m, n, k, alpha, a, a_row, a_col, b, b_row, b_col, beta, c,
+    multiply (&most, m, n, k, alpha, a, a_row, a_col, b, b_row, b_col, add, c,
               ldc);
 }

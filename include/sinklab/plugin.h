@@ -106,17 +106,18 @@ typedef struct sl_call {
   const sl_host *host;
   const void *config; /* filled from Lua and range-checked; NULL if size 0 */
   const real *param;  /* this head's, in declaration order */
-  real *scratch;      /* this thread's; contents undefined. row: n reals; gate:
-                      ** none; mix: as planned */
+  real *scratch;      /* this thread's; contents undefined. row: n reals; a
+                      ** block of rows, a gate: none; mix: as planned */
   int head, heads;    /* which head (from 0), of how many */
   int layer;          /* which layer of the model, from 0 */
   int d_head;         /* as in sl_width */
-  int pos,
-      first;    /* row: absolute index (from 0) of the query and of s[0]; gate:
-                  ** pos is the token's */
-  int length;   /* tokens of this sequence, padding left out */
-  double scale; /* of q.k in this layer: in a row's scores already, in a mix's
+  int pos, first; /* row: absolute index (from 0) of the query (a block: of lane
+                  ** 0's) and of s[0]; gate: pos is the token's */
+  int length;     /* tokens of this sequence, padding left out */
+  double scale;   /* of q.k in this layer: in a row's scores already, in a mix's
                   ** to be applied by it */
+  const real *seen; /* block: lane i sees the first seen[i] keys (0: it is no
+                  ** query); else NULL */
 } sl_call;
 
 /* (a) row: the n >= 1 visible scores of one query -> its weights. */
@@ -125,6 +126,18 @@ typedef struct sl_row {
   void (*backward) (const sl_call *c, int n, const real *s, const real *w,
                     const real *dw, real *ds, real *dparam);
 } sl_row;
+
+/* Optional beside a row, for speed: the same for the 16 queries from pos on, a lane
+** each, over the same n keys, [key][lane] (sinklab/lanes.h). Where a lane does not
+** see a key, its score is the lowest finite real, its w and dw are 0, and what the
+** kernel writes there is cleared. The host calls rows where a block does not fit
+** (windows, short sequences), so the two must agree. */
+enum { SL_QUERIES = 16 };
+typedef struct sl_block {
+  void (*forward) (const sl_call *c, int n, const real *s, real *w);
+  void (*backward) (const sl_call *c, int n, const real *s, const real *w,
+                    const real *dw, real *ds, real *dparam);
+} sl_block;
 
 /* (b) gate: head output o (n numbers) and projected input z -> y (n numbers). z
 ** and dz are NULL for a gate without an input. */
@@ -179,12 +192,13 @@ typedef struct sl_plugin {
   const sl_param *params;
   const sl_input *inputs;
   int (*validate) (const void *config, char *err, size_t cap);
-  const sl_row *row; /* exactly one of these three */
+  const sl_row *row; /* exactly one of row, gate and mix */
   const sl_gate *gate;
   const sl_mix *mix;
   /* How options change the two lists, or NULL. It gets copies of them and may change
   ** width ({0, 0}: left out), init, scale and shared. Equal configs, equal lists. */
   void (*adapt) (const void *config, sl_param *params, sl_input *inputs);
+  const sl_block *block; /* NULL, or beside row */
 } sl_plugin;
 
 #define SL_ABI SL_ABI_MAJOR, SL_ABI_MINOR, sizeof (sl_plugin)

@@ -27,6 +27,22 @@ SOME char *const names[] = { "one", "two", NULL };
 SOME char *const no_names[] = { NULL };
 SOME sl_row whole_row = { forward, backward };
 SOME sl_row half_row = { forward, NULL };
+SOME sl_block whole_block = { forward, backward };
+SOME sl_block half_block = { NULL, backward };
+
+static void gate (const sl_call *c, int n, const real *o, const real *z,
+                  real *y) {
+  (void)c, (void)n, (void)o, (void)z, (void)y;
+}
+
+static void gate_backward (const sl_call *c, int n, const real *o,
+                           const real *z, const real *dy, real *d_o, real *dz,
+                           real *dparam) {
+  (void)c, (void)n, (void)o, (void)z, (void)dy, (void)d_o, (void)dz;
+  (void)dparam;
+}
+
+SOME sl_gate whole_gate = { gate, gate_backward };
 SOME sl_input input[] = { { .name = "z", .width = { 1, 0 } }, { 0 } };
 SOME sl_mix no_mix = { 0 };
 
@@ -58,6 +74,12 @@ SOME sl_mix no_mix = { 0 };
 #define MIX &no_mix
 #elif defined CASE_half_row
 #define ROW &half_row
+#elif defined CASE_half_block
+#define BLOCK &half_block
+#elif defined CASE_block_alone
+#define ROW NULL
+#define GATE &whole_gate
+#define BLOCK &whole_block
 #elif defined CASE_row_input
 #define INPUTS input
 #elif defined CASE_option_name
@@ -135,6 +157,12 @@ SOME sl_mix no_mix = { 0 };
 #ifndef ROW
 #define ROW &whole_row
 #endif
+#ifndef GATE
+#define GATE NULL
+#endif
+#ifndef BLOCK
+#define BLOCK NULL
+#endif
 #ifndef MIX
 #define MIX NULL
 #endif
@@ -175,7 +203,7 @@ static const sl_option endless[301] = { [0 ... 299] = WHOLE };
   __attribute__ ((visibility ("default"))) extern const sl_plugin symbol;  \
   const sl_plugin symbol = { ABI,         NAME,    version, DOC,    FLAGS, \
                              CONFIG_SIZE, options, params,  INPUTS, NULL,  \
-                             ROW,         NULL,    MIX }
+                             ROW,         GATE,    MIX,     NULL,   BLOCK }
 
 #ifndef CASE_only_f64
 PLUGIN (sinklab_plugin_f32, OTHER_VERSION, other_list);

@@ -279,6 +279,59 @@ static int validate (const void *given, char *err, size_t cap) {
 #undef VALIDATE
 #define VALIDATE validate
 
+#elif defined CASE_block_differs
+/* The lanes that see fewer keys are divided by the sum of all the same. */
+#define BLOCK &block
+static void forward_block (const sl_call *c, int n, const real *s, real *w) {
+  for (int i = 0; i < SL_QUERIES; i++) {
+    real sum = (int)c->seen[i] < n ? (real)1e-3 : 0;
+    for (int j = 0; j < n; j++) {
+      w[j * SL_QUERIES + i] = (real)exp (s[j * SL_QUERIES + i]);
+      sum += w[j * SL_QUERIES + i];
+    }
+    for (int j = 0; j < n; j++) w[j * SL_QUERIES + i] /= sum;
+  }
+}
+
+static void backward_block (const sl_call *c, int n, const real *s,
+                            const real *w, const real *dw, real *ds,
+                            real *dparam) {
+  (void)c, (void)s, (void)dparam;
+  for (int i = 0; i < SL_QUERIES; i++) {
+    real mean = 0;
+    for (int j = i; j < n * SL_QUERIES; j += SL_QUERIES) mean += w[j] * dw[j];
+    for (int j = i; j < n * SL_QUERIES; j += SL_QUERIES)
+      ds[j] = w[j] * (dw[j] - mean);
+  }
+}
+
+static const sl_block block = { forward_block, backward_block };
+
+#elif defined CASE_block_past_end
+/* A block of zeros, and one more. */
+#undef FORWARD
+#define FORWARD \
+  for (int i = 0; i < n; i++) w[i] = 0 * s[i];
+#undef BACKWARD
+#define BACKWARD \
+  for (int i = 0; i < n; i++) ds[i] = 0 * dw[i];
+#undef FLAGS
+#define FLAGS SL_NONNEGATIVE
+#define BLOCK &block
+static void forward_block (const sl_call *c, int n, const real *s, real *w) {
+  (void)c, (void)s;
+  for (int i = 0; i <= n * SL_QUERIES; i++) w[i] = 0;
+}
+
+static void backward_block (const sl_call *c, int n, const real *s,
+                            const real *w, const real *dw, real *ds,
+                            real *dparam) {
+  (void)c, (void)s, (void)w, (void)dw, (void)dparam;
+  for (int i = 0; i < n * SL_QUERIES; i++) ds[i] = 0;
+}
+
+static const sl_block block = { forward_block, backward_block };
+
 #else
 #error "no such case"
 #endif
@@ -294,6 +347,10 @@ static void backward (const sl_call *c, int n, const real *s, const real *w,
   BACKWARD
 }
 
+#ifndef BLOCK
+#define BLOCK NULL
+#endif
+
 static const sl_row row = { forward, backward };
 
 SL_PLUGIN = { SL_ABI,
@@ -305,4 +362,5 @@ SL_PLUGIN = { SL_ABI,
               .options = OPTIONS,
               .params = PARAMS,
               .validate = VALIDATE,
-              .row = &row };
+              .row = &row,
+              .block = BLOCK };

@@ -1,8 +1,9 @@
-/* vmath_body.c - exp, exp - 1, log, tanh, sigmoid, softplus against long double. */
+/* vmath_body.c - exp, exp - 1, log, tanh, sigmoid, softplus against long double, and
+** the same in lanes. */
 #include "support/variants.h"
 #include <check.h>
 #include <math.h>
-#include <sinklab/vmath.h>
+#include <sinklab/lanes.h>
 
 enum { BLOCK = 1024 };
 
@@ -20,13 +21,16 @@ static long double softplus (long double x) {
   return (x > 0 ? x : 0) + log1pl (expl (-fabsl (x)));
 }
 
-/* The loop that is tested, and the same function on one element. */
+/* The loop that is tested, the same function on one element, and in lanes. */
 #define LOOPS(name)                                            \
   static void name##_loop (int n, const real *x, real *y) {    \
     for (int i = 0; i < n; i++) y[i] = sl_##name##v (x[i]);    \
   }                                                            \
   static real __attribute__ ((noinline)) name##_one (real x) { \
     return sl_##name##v (x);                                   \
+  }                                                            \
+  static void name##_lanes (const real *x, real *y) {          \
+    sl_store (y, sl_lanes_##name (sl_load (x)));               \
   }
 LOOPS (exp)
 LOOPS (expm1)
@@ -40,16 +44,19 @@ static const struct function {
   const char *name;
   void (*loop) (int n, const real *x, real *y);
   real (*one) (real x);
+  void (*lanes) (const real *x, real *y);
   long double (*want) (long double x);
   double bound; /* the one that vmath.h states */
   double low, high;
 } functions[] = {
-  { "exp", exp_loop, exp_one, expl, 1.0, -750, 720 },
-  { "expm1", expm1_loop, expm1_one, expm1l, 2.0, -3, 3 },
-  { "log", log_loop, log_one, logl, 1.0, 0.1, 10 },
-  { "tanh", tanh_loop, tanh_one, tanhl, 2.6, -3, 3 },
-  { "sigmoid", sigmoid_loop, sigmoid_one, sigmoid, 2.6, -50, 50 },
-  { "softplus", softplus_loop, softplus_one, softplus, 3.0, -50, 50 },
+  { "exp", exp_loop, exp_one, exp_lanes, expl, 1.0, -750, 720 },
+  { "expm1", expm1_loop, expm1_one, expm1_lanes, expm1l, 2.0, -3, 3 },
+  { "log", log_loop, log_one, log_lanes, logl, 1.0, 0.1, 10 },
+  { "tanh", tanh_loop, tanh_one, tanh_lanes, tanhl, 2.6, -3, 3 },
+  { "sigmoid", sigmoid_loop, sigmoid_one, sigmoid_lanes, sigmoid, 2.6, -50,
+    50 },
+  { "softplus", softplus_loop, softplus_one, softplus_lanes, softplus, 3.0, -50,
+    50 },
 };
 
 /* |got - want| in units of the last place of want (of the smallest denormal
@@ -66,11 +73,15 @@ static double distance (real got, long double want) {
 }
 
 static void check_block (const struct function *f, const real *x) {
-  real y[BLOCK];
+  real y[BLOCK], lanes[BLOCK];
   f->loop (BLOCK, x, y);
+  for (int i = 0; i < BLOCK; i += SL_LANES) f->lanes (x + i, lanes + i);
   for (int i = 0; i < BLOCK; i++) {
     const long double want = f->want (x[i]);
     const real one = f->one (x[i]);
+    HOLDS (lanes[i] == y[i] || (isnan (lanes[i]) && isnan (y[i])),
+           "%s: %s (%a) is %a in lanes and %a in a loop", VARIANT, f->name,
+           (double)x[i], (double)lanes[i], (double)y[i]);
     if (isnan (want)) {
       HOLDS (isnan (y[i]) && isnan (one), "%s: %s (%a) is %a, not NaN", VARIANT,
              f->name, (double)x[i], (double)y[i]);

@@ -1,0 +1,216 @@
+/* rows.c - attention a block of query rows at a time, scores [query][key].
+**
+** Letters in comments: T tokens, D width of a query and key, V width of a value,
+** R rows of the block, N keys of the block.
+**
+** What is masked is not read: scores of invisible keys are computed and left
+** alone, and their weights are zero in the products. Zero times infinity is not
+** zero, so a block with a number that is not finite where rows see different
+** keys is done row by row, where nothing is invisible. Sums run in the same
+** order either way, and for every size of block. */
+#include "attention/attend.h"
+#include <sinklab/lanes.h>
+#include <string.h>
+
+/* R query rows against the keys lo .. lo + N - 1, and what each row sees. The
+** four matrices have rows of all keys; column 0 is key 0. */
+typedef struct block {
+  int row, rows, lo, hi;
+  int row_lo[SL_MOST_ROWS], row_hi[SL_MOST_ROWS];
+  real *scores, *weights, *dscores, *dweights;
+} block;
+
+/* c (m x n, rows 'row' apart) = alpha a (m x k) b (k x n) + beta c */
+static void product (const sl_head *h, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k,
+                     double alpha, sl_grid a, sl_grid b, real beta, real *c,
+                     ptrdiff_t row) {
+  SL (sl_gemm)
+  (m, n, k, (real)alpha, a.x, a.row, a.col, b.x, b.row, b.col, beta, c, row,
+   sl_scratch (h, h->p->product));
+}
+
+/* 1 if rows first..last-1 of m are finite: 0 x is 0 then, else NaN. */
+static int all_finite (sl_grid m, int first, int last, int width) {
+  const int whole = m.col == 1 ? width / SL_LANES * SL_LANES : 0;
+  sl_mask bad = { 0 };
+  int found = 0;
+  for (ptrdiff_t i = first; i < last; i++) {
+    const real *x = m.x + i * m.row;
+    for (ptrdiff_t j = 0; j < whole; j += SL_LANES)
+      bad |= (sl_mask)(0 * sl_load (x + j) != 0);
+  }
+  for (ptrdiff_t i = first; i < last && whole < width; i++)
+    for (ptrdiff_t j = whole; j < width; j++)
+      found |= 0 * m.x[i * m.row + j * m.col] != 0;
+  for (int l = 0; l < SL_LANES; l++) found |= bad[l] != 0;
+  return !found;
+}
+
+/* 1 if the rows of m that only a part of the block sees are finite. */
+static int finite_where_partial (const block *b, sl_grid m, int width) {
+  int lo = b->lo, hi = b->hi;
+  for (int r = 0; r < b->rows; r++) {
+    if (b->row_lo[r] > lo) lo = b->row_lo[r];
+    if (b->row_hi[r] < hi) hi = b->row_hi[r];
+  }
+  if (lo >= hi) return all_finite (m, b->lo, b->hi, width);
+  return all_finite (m, b->lo, lo, width) && all_finite (m, hi, b->hi, width);
+}
+
+/* 1 if all rows of the block see the same keys. */
+static int uniform (const block *b) {
+  for (int r = 0; r < b->rows; r++)
+    if (b->row_lo[r] != b->lo || b->row_hi[r] != b->hi) return 0;
+  return 1;
+}
+
+/* The block of 'rows' rows from 'row' on, with its visible ranges. Matrices are
+** the saved ones of this head, or those of the scratch. */
+static void place (const sl_head *h, int row, int rows, block *b) {
+  const sl_attention_plan *p = h->p;
+  const size_t keys = (size_t)p->keys;
+  b->row = row;
+  b->rows = rows;
+  b->lo = p->keys;
+  b->hi = 0;
+  for (int r = 0; r < rows; r++) {
+    int lo, hi;
+    sl_visible (&h->attr->visibility, row + r, h->n, &lo, &hi);
+    if (lo < hi) hi += h->attr->prefix; /* lo is 0: there is no window */
+    if (h->begin) {
+      const int first =
+          sl_valid_tokens ((double)h->begin[(row + r) * h->begin_step], p->t);
+      if (lo < first) lo = first;
+      if (lo >= hi) lo = hi = 0;
+    }
+    b->row_lo[r] = lo;
+    b->row_hi[r] = hi;
+    if (lo < hi && lo < b->lo) b->lo = lo;
+    if (hi > b->hi) b->hi = hi;
+  }
+  if (b->lo > b->hi) b->lo = b->hi; /* no row sees anything */
+  if (p->recompute) {
+    b->scores = sl_scratch (h, p->scores);
+    b->weights = sl_scratch (h, p->weights);
+  } else {
+    b->scores = sl_saved (h) + (size_t)row * keys;
+    b->weights = b->scores + p->saved_scores;
+  }
+  b->dscores = sl_scratch (h, p->dscores);
+  b->dweights = sl_scratch (h, p->dweights);
+}
+
+/* Zero row r of a sl_grid from 'first' to 'last' outside what the row sees. */
+static void clear_unseen (const block *b, int r, int first, int last, real *x) {
+  const int lo = b->row_lo[r], hi = b->row_hi[r];
+  if (lo >= hi) {
+    memset (x + first, 0, (size_t)(last - first) * sizeof *x);
+    return;
+  }
+  if (lo > first) memset (x + first, 0, (size_t)(lo - first) * sizeof *x);
+  if (last > hi) memset (x + hi, 0, (size_t)(last - hi) * sizeof *x);
+}
+
+/* S = scale q.k - slope |i - j| where visible, and W = plugin (S), 0 elsewhere:
+** among the keys of the block, or among all. */
+static void weigh (sl_head *h, block *b, int all) {
+  const sl_attention_plan *p = h->p;
+  const ptrdiff_t keys = p->keys;
+  const int prefix = h->attr->prefix;
+  const real slope = h->slope;
+  sl_grid kt = h->kt;
+  kt.x += b->lo * kt.col;
+  product (h, b->rows, b->hi - b->lo, p->d, h->attr->scale,
+           sl_from (h->q, b->row), kt, 0, b->scores + b->lo, keys);
+  for (int r = 0; r < b->rows; r++) {
+    const int i = b->row + r, lo = b->row_lo[r], n = b->row_hi[r] - lo;
+    real *s = b->scores + r * keys + lo, *w = b->weights + r * keys + lo;
+    if (slope != 0)
+      for (int j = prefix; j < n; j++) {
+        const int key = lo + j - prefix;
+        s[j] -= slope * (real)(i > key ? i - key : key - i);
+      }
+    if (n > 0) {
+      h->call.pos = i + prefix;
+      h->call.first = lo;
+      h->row->forward (&h->call, n, s, w);
+    }
+    clear_unseen (b, r, all ? 0 : b->lo, all ? p->keys : b->hi,
+                  b->weights + r * keys);
+  }
+}
+
+/* O = W V. 'alone': one row of a block that backward may do as a whole. */
+static void forward_block (sl_head *h, int row, int rows, int alone) {
+  const sl_attention_plan *p = h->p;
+  block b;
+  place (h, row, rows, &b);
+  if (rows > 1 && !uniform (&b) && !finite_where_partial (&b, h->v, p->dv)) {
+    for (int r = 0; r < rows; r++) forward_block (h, row + r, 1, 1);
+    return;
+  }
+  weigh (h, &b, alone || h->run->observer);
+  product (h, rows, p->dv, b.hi - b.lo, 1,
+           (sl_grid){ b.weights + b.lo, p->keys, 1 }, sl_from (h->v, b.lo), 0,
+           h->out + row * h->out_row, h->out_row);
+  if (h->run->observer)
+    SL (sl_observe) (h, row, rows, b.weights, b.scores, b.row_lo, b.row_hi);
+}
+
+/* dW = dO V^T; dS = plugin' (dW); dQ += scale dS K; dK += scale dS^T Q;
+** dV += W^T dO */
+static void backward_block (sl_head *h, int row, int rows) {
+  const sl_attention_plan *p = h->p;
+  const ptrdiff_t t = p->keys;
+  const sl_grid q = sl_from (h->q, row), dout = sl_from (h->dout, row);
+  sl_grid vt = h->vt;
+  int keys;
+  block b;
+  place (h, row, rows, &b);
+  keys = b.hi - b.lo;
+  if (keys == 0) return;
+  if (rows > 1 && !uniform (&b) &&
+      !(finite_where_partial (&b, h->k, p->d) &&
+        all_finite (q, 0, rows, p->d) && all_finite (dout, 0, rows, p->dv))) {
+    for (int r = 0; r < rows; r++) backward_block (h, row + r, 1);
+    return;
+  }
+  if (p->recompute) weigh (h, &b, 0);
+  vt.x += b.lo * vt.col;
+  product (h, rows, keys, p->dv, 1, dout, vt, 0, b.dweights + b.lo, t);
+  for (int r = 0; r < rows; r++) {
+    const int lo = b.row_lo[r], n = b.row_hi[r] - lo;
+    const ptrdiff_t first = r * t + lo;
+    if (n > 0) {
+      h->call.pos = row + r + h->attr->prefix;
+      h->call.first = lo;
+      h->row->backward (&h->call, n, b.scores + first, b.weights + first,
+                        b.dweights + first, b.dscores + first,
+                        sl_scratch (h, p->dparam));
+    }
+    clear_unseen (&b, r, b.lo, b.hi, b.dscores + r * t);
+  }
+  if (h->dq.x)
+    product (h, rows, p->d, keys, h->attr->scale,
+             (sl_grid){ b.dscores + b.lo, t, 1 }, sl_from (h->k, b.lo), 1,
+             h->dq.x + row * h->dq.row, h->dq.row);
+  if (h->dk.x)
+    product (h, keys, p->d, rows, h->attr->scale,
+             (sl_grid){ b.dscores + b.lo, 1, t }, q, 1,
+             h->dk.x + b.lo * h->dk.row, h->dk.row);
+  if (h->dv.x)
+    product (h, keys, p->dv, rows, 1, (sl_grid){ b.weights + b.lo, 1, t }, dout,
+             1, h->dv.x + b.lo * h->dv.row, h->dv.row);
+}
+
+void SL (sl_rows_forward) (sl_head *h) {
+  const sl_attention_plan *p = h->p;
+  for (int row = 0; row < p->t; row += p->block)
+    forward_block (h, row, p->t - row < p->block ? p->t - row : p->block, 0);
+}
+
+void SL (sl_rows_backward) (sl_head *h) {
+  const int most = h->p->block;
+  for (int row = 0; row < h->n; row += most)
+    backward_block (h, row, h->n - row < most ? h->n - row : most);
+}

@@ -1,0 +1,200 @@
+/* tile.h - the vectors of the machine, and the product that stays in registers.
+**
+** Every matrix product of the project runs through sl_strip: rows of C, one or
+** two vectors wide, += A B. A number of A is read by broadcast, so any strides
+** of A are free; B and C are read as vectors. The sum of an element takes its
+** products in the order of k, whatever the sizes.
+**
+** Numeric code: include it from files that are compiled per precision. */
+#ifndef SL_TILE_H
+#define SL_TILE_H
+#include <sinklab/lanes.h>
+
+/* Rows of a tile: two vectors a row give as many sums as hide
+** the latency of an addition; a row more or two still fits the registers. TALL
+** rows of one vector are as many sums. */
+#if defined __AVX512F__ || defined __aarch64__
+enum { SL_ROWS = 8, SL_TALL = 16 };
+#else
+enum { SL_ROWS = 4, SL_TALL = 8 };
+#endif
+#define SL_INLINE static inline __attribute__ ((always_inline, unused))
+#define SL_UNROLL _Pragma ("GCC unroll 16")
+
+/* rows x vectors of C = A (rows x k) B (k x vectors), or += if 'add'. */
+SL_INLINE void sl_tile (int rows, int vectors, ptrdiff_t k, const real *a,
+                        ptrdiff_t a_row, ptrdiff_t a_col, const real *b,
+                        ptrdiff_t b_row, int add, real *c, ptrdiff_t c_row) {
+  sl_lanes sum[SL_TALL][2];
+  if (add) {
+    const real *at = c;
+    SL_UNROLL for (int i = 0; i < rows; i++) {
+      SL_UNROLL for (int v = 0; v < vectors; v++) {
+        sum[i][v] = *(const sl_lanes *)(at + v * SL_LANES);
+      }
+      at += c_row;
+    }
+  } else
+    SL_UNROLL for (int i = 0; i < rows; i++) {
+      SL_UNROLL for (int v = 0; v < vectors; v++) sum[i][v] = (sl_lanes){ 0 };
+    }
+  for (ptrdiff_t p = 0; p < k; p++) {
+    sl_lanes x[2];
+    SL_UNROLL for (int v = 0; v < vectors; v++) {
+      x[v] = *(const sl_lanes *)(b + v * SL_LANES);
+    }
+    SL_UNROLL for (int i = 0; i < rows; i++) {
+      const real factor = a[i * a_row];
+      SL_UNROLL for (int v = 0; v < vectors; v++) sum[i][v] += factor * x[v];
+    }
+    a += a_col;
+    b += b_row;
+  }
+  SL_UNROLL for (int i = 0; i < rows; i++) {
+    SL_UNROLL for (int v = 0; v < vectors; v++) {
+      *(sl_lanes *)(c + v * SL_LANES) = sum[i][v];
+    }
+    c += c_row;
+  }
+}
+
+/* m rows of C, 'vectors' (1 or 2) wide, = or += A B. 'vectors', and whatever
+** strides are known, are constants where this is called. A is packed in panels
+** [k][SL_ROWS] if 'packed': then a_row and a_col are not read. */
+SL_INLINE void sl_strip (int packed, int vectors, ptrdiff_t m, ptrdiff_t k,
+                         const real *a, ptrdiff_t a_row, ptrdiff_t a_col,
+                         const real *b, ptrdiff_t b_row, int add, real *c,
+                         ptrdiff_t c_row) {
+  const ptrdiff_t step = packed ? k : a_row; /* a + i * step: row i of a tile */
+  const ptrdiff_t row = packed ? 1 : a_row, col = packed ? SL_ROWS : a_col;
+  ptrdiff_t i = 0, rest;
+#define SL_TILE(rows)                                               \
+  sl_tile (rows, vectors, k, a + i * step, row, col, b, b_row, add, \
+           c + i * c_row, c_row)
+  if (vectors == 1 && !packed)
+    for (; i + SL_TALL <= m; i += SL_TALL) SL_TILE (SL_TALL);
+  /* one or two rows are too few sums: they join the last full tile */
+  rest = (m - i) % SL_ROWS;
+  if (!packed && rest > 0 && rest < 3 && m - i > SL_ROWS) rest += SL_ROWS;
+  for (; i < m - rest; i += SL_ROWS) SL_TILE (SL_ROWS);
+  switch (rest) {
+  case 1: SL_TILE (1); break;
+  case 2: SL_TILE (2); break;
+  case 3: SL_TILE (3); break;
+#if defined __AVX512F__ || defined __aarch64__ /* SL_ROWS is 8 */
+  case 4: SL_TILE (4); break;
+  case 7: SL_TILE (7); break;
+  case 9: SL_TILE (9); break;
+  case 10: SL_TILE (10); break;
+#endif
+  case 5: SL_TILE (5); break;
+  case 6: SL_TILE (6); break;
+  default: break;
+  }
+#undef SL_TILE
+}
+
+/* Squares are transposed by exchanging elements of pairs of rows, then pairs of
+** elements, then halves: shuffles within 16 bytes first, those across them last.
+** SL_SWAP (i, j, low, high): rows i and j become what the lists take of both. */
+#if SL_LANE_BYTES > 16
+typedef real sl_side
+    __attribute__ ((vector_size (32), aligned (sizeof (real)), may_alias));
+#else
+typedef real sl_side
+    __attribute__ ((vector_size (16), aligned (sizeof (real)), may_alias));
+#endif
+enum { SL_SIDE = sizeof (sl_side) / sizeof (real) };
+#define SL_LIST(...) __VA_ARGS__
+#define SL_SWAP(i, j, low, high)                                   \
+  do {                                                             \
+    const sl_side one = __builtin_shufflevector (r[i], r[j], low); \
+    r[j] = __builtin_shufflevector (r[i], r[j], high);             \
+    r[i] = one;                                                    \
+  } while (0)
+#if defined SL_SINGLE && SL_LANE_BYTES > 16
+#define SL_ELEMENTS(i, j)                            \
+  SL_SWAP (i, j, SL_LIST (0, 8, 1, 9, 4, 12, 5, 13), \
+           SL_LIST (2, 10, 3, 11, 6, 14, 7, 15))
+#define SL_PAIRS(i, j)                               \
+  SL_SWAP (i, j, SL_LIST (0, 1, 8, 9, 4, 5, 12, 13), \
+           SL_LIST (2, 3, 10, 11, 6, 7, 14, 15))
+#define SL_HALVES(i, j)                              \
+  SL_SWAP (i, j, SL_LIST (0, 1, 2, 3, 8, 9, 10, 11), \
+           SL_LIST (4, 5, 6, 7, 12, 13, 14, 15))
+#elif defined SL_SINGLE
+#define SL_ELEMENTS(i, j) \
+  SL_SWAP (i, j, SL_LIST (0, 4, 1, 5), SL_LIST (2, 6, 3, 7))
+#define SL_PAIRS(i, j) \
+  SL_SWAP (i, j, SL_LIST (0, 1, 4, 5), SL_LIST (2, 3, 6, 7))
+#elif SL_LANE_BYTES > 16
+#define SL_ELEMENTS(i, j) \
+  SL_SWAP (i, j, SL_LIST (0, 4, 2, 6), SL_LIST (1, 5, 3, 7))
+#define SL_HALVES(i, j) \
+  SL_SWAP (i, j, SL_LIST (0, 1, 4, 5), SL_LIST (2, 3, 6, 7))
+#else
+#define SL_ELEMENTS(i, j) SL_SWAP (i, j, SL_LIST (0, 2), SL_LIST (1, 3))
+#endif
+
+/* out = the transpose of a square of SL_SIDE rows at 'from', times 'scale'. */
+SL_INLINE void sl_turn (const real *from, ptrdiff_t row, real scale, real *out,
+                        ptrdiff_t out_row) {
+  sl_side r[SL_SIDE];
+  SL_UNROLL for (int i = 0; i < SL_SIDE; i++) {
+    r[i] = *(const sl_side *)(from + i * row) * scale;
+  }
+  SL_UNROLL for (int i = 0; i < SL_SIDE; i += 2) SL_ELEMENTS (i, i + 1);
+#ifdef SL_PAIRS
+  SL_UNROLL for (int i = 0; i < SL_SIDE; i += 4) {
+    SL_PAIRS (i, i + 2);
+    SL_PAIRS (i + 1, i + 3);
+  }
+#endif
+#ifdef SL_HALVES
+  SL_UNROLL for (int i = 0; i < SL_SIDE / 2; i++)
+      SL_HALVES (i, i + SL_SIDE / 2);
+#endif
+  SL_UNROLL for (int i = 0; i < SL_SIDE; i++) {
+#ifdef SL_PAIRS /* the two in the middle of every four have changed places */
+    const int at = i % 4 == 1 ? i + 1 : i % 4 == 2 ? i - 1 : i;
+#else
+    const int at = i;
+#endif
+    *(sl_side *)(out + i * out_row) = r[at];
+  }
+}
+#undef SL_ELEMENTS
+#undef SL_PAIRS
+#undef SL_HALVES
+#undef SL_SWAP
+#undef SL_LIST
+
+/* out[p][lane] = scale from (lane, p) for lane < lanes, 0 up to 'width'. */
+SL_INLINE void sl_pack (int width, ptrdiff_t lanes, ptrdiff_t k, real scale,
+                        const real *from, ptrdiff_t lane_step, ptrdiff_t k_step,
+                        real *out) {
+  ptrdiff_t lane = 0;
+  if (lane_step == 1 && lanes == width) {
+    for (ptrdiff_t p = 0; p < k; p++)
+      for (int j = 0; j < width; j++)
+        out[p * width + j] = scale * from[p * k_step + j];
+    return;
+  }
+  if (k_step == 1) {
+    for (; lane + SL_SIDE <= lanes; lane += SL_SIDE) {
+      const real *strip = from + lane * lane_step;
+      ptrdiff_t p = 0;
+      for (; p + SL_SIDE <= k; p += SL_SIDE)
+        sl_turn (strip + p, lane_step, scale, out + p * width + lane, width);
+      for (; p < k; p++)
+        for (int j = 0; j < SL_SIDE; j++)
+          out[p * width + lane + j] = scale * strip[j * lane_step + p];
+    }
+  }
+  for (; lane < lanes; lane++)
+    for (ptrdiff_t p = 0; p < k; p++)
+      out[p * width + lane] = scale * from[lane * lane_step + p * k_step];
+  for (; lane < width; lane++)
+    for (ptrdiff_t p = 0; p < k; p++) out[p * width + lane] = 0;
+}
+#endif
