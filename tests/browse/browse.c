@@ -82,7 +82,8 @@ static const char *find_browser (void) {
 static void start (const char *path) {
   int down[2], up[2];
   char profile[64];
-  strcpy (browser.profile, "/tmp/browse-XXXXXX");
+  snprintf (browser.profile, sizeof browser.profile, "%s/browse-XXXXXX",
+            P_tmpdir);
   if (!mkdtemp (browser.profile)) die ("no temporary folder");
   snprintf (profile, sizeof profile, "--user-data-dir=%s", browser.profile);
   if (pipe (down) || pipe (up)) die ("no pipes");
