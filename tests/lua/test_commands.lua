@@ -159,4 +159,38 @@ check.test("the scripts of zsh and fish are well formed", function()
   end
 end)
 
+-- Pages.
+
+check.test("the generated pages are what the doc comments and commands say", function()
+  local r = sinklab("run", source .. "/docs/generate.lua", "--check")
+  check.equal({ r.code, r.err, r.out }, { 0, "", "" })
+end)
+
+check.test("a page that is stale is named", function()
+  process.shell(("mkdir -p '%s/docs' && cp '%s/docs/generate.lua' '%s/docs'"):format(
+    folder, source, folder))
+  process.shell(("mkdir -p '%s/docs/completion'"):format(folder))
+  local generate = folder .. "/docs/generate.lua"
+  local r = sinklab("run", generate)
+  check.equal(r.code, 0, r.err)
+  check.contains(r.out, "wrote " .. folder .. "/docs/reference.md")
+  check.equal(sinklab("run", generate, "--check").code, 0)
+  process.write(folder .. "/docs/reference.md", "old")
+  r = sinklab("run", generate, "--check")
+  check.equal(r.code, 1)
+  check.contains(r.err, "docs/reference.md: not what the doc comments say")
+  check.contains(r.err, "try: build/sinklab run docs/generate.lua")
+end)
+
+check.test("the man pages are ones that man can read", function()
+  for _, page in ipairs { "sinklab.1", "sinklab.3" } do
+    local text = process.read(source .. "/docs/" .. page)
+    check.contains(text, ".SH NAME\nsinklab \\- ")
+    for line in text:gmatch "[^\n]+" do -- every request is one of man's
+      local request = line:match "^[.'](%S*)"
+      if request then check.contains(" TH SH SS PP TP B I BI br nf fi ", request, line) end
+    end
+  end
+end)
+
 check.done()
