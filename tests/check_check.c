@@ -12,7 +12,7 @@
 #define GOOD SINKLAB_TEST_BUILD "/tests/good"
 #define BUILT SINKLAB_TEST_BUILD "/plugins"
 
-static const sl_check_settings usual = { 1, 60, NULL };
+static const sl_check_settings usual = { .seed = 1, .seconds = 60 };
 
 /* "load,gradient": the names of the checks that failed. */
 static const char *failing (const char *plugin, const sl_check_settings *s,
@@ -126,7 +126,7 @@ END_TEST
 
 START_TEST (signals_are_named) {
   sl_check_result r[SL_MOST_CHECKS];
-  const sl_check_settings s = { 1, 60, "runs" };
+  const sl_check_settings s = { .seed = 1, .seconds = 60, .only = "runs" };
   int n;
   ck_assert_str_eq (failing (BAD "crash.so", &s, r, &n), "runs");
   ck_assert_msg (strstr (reason (r, n, "runs"), "killed by signal 11") != NULL,
@@ -140,7 +140,9 @@ START_TEST (endless_kernels_are_stopped) {
   } cases[] = { { "endless", "runs" }, { "too_slow", "long" } };
   for (int i = 0; i < 2; i++) {
     sl_check_result r[SL_MOST_CHECKS];
-    const sl_check_settings s = { 1, 2, cases[i].check };
+    const sl_check_settings s = { .seed = 1,
+                                  .seconds = 2,
+                                  .only = cases[i].check };
     char path[512];
     int n;
     snprintf (path, sizeof path, BAD "%s.so", cases[i].plugin);
@@ -195,7 +197,9 @@ END_TEST
 
 START_TEST (other_seeds_pass) {
   for (uint64_t seed = 2; seed < 6; seed++) {
-    const sl_check_settings s = { seed, 60, "gradient,kinks,precision" };
+    const sl_check_settings s = { .seed = seed,
+                                  .seconds = 60,
+                                  .only = "gradient,kinks,precision" };
     sl_check_result r[SL_MOST_CHECKS];
     int n;
     ck_assert_str_eq (failing (BUILT "/softmax.so", &s, r, &n), "");
@@ -209,7 +213,7 @@ END_TEST
 START_TEST (only_and_time_limit_are_read) {
   sl_check_result r[SL_MOST_CHECKS];
   sl_error e = { "" };
-  sl_check_settings s = { 1, 60, "repeat,bounds" };
+  sl_check_settings s = { .seed = 1, .seconds = 60, .only = "repeat,bounds" };
   ck_assert_int_eq (sl_check_plugin (BUILT "/relu.so", &s, r, &e), 2);
   ck_assert_str_eq (r[0].name, "bounds");
   ck_assert_str_eq (r[1].name, "repeat");

@@ -71,17 +71,19 @@ static int choose (const char *only, int wanted[CHECKS], sl_error *e) {
 
 int sl_check_plugin (const char *plugin, const sl_check_settings *s,
                      sl_check_result results[SL_MOST_CHECKS], sl_error *e) {
-  int wanted[CHECKS], n = 0, dead = 0;
+  int wanted[CHECKS], n = 0, dead = 0, done = 0, total = 0;
   const sl_loaded *loaded = NULL;
   sl_check_result r;
   if (!(s->seconds > 0))
     return sl_fail (e, "the time limit is %g s; expected more than 0",
                     s->seconds);
   if (choose (s->only, wanted, e)) return -1;
+  for (int i = 0; i < CHECKS; i++) total += wanted[i] || i == LOAD || i == RUNS;
   for (int i = 0; i < CHECKS; i++) {
     memset (&r, 0, sizeof r);
     r.name = checks[i].name;
     if (!wanted[i] && i != LOAD && i != RUNS) continue;
+    if (s->report) s->report (s->data, done++, total);
     if (dead) {
       strcpy (r.figure, "not run");
       r.state = SL_CHECK_NONE;

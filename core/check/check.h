@@ -24,6 +24,10 @@ typedef struct sl_check_settings {
   uint64_t seed;
   double seconds;   /* time limit of each check */
   const char *only; /* names with commas between them; NULL: all */
+  /* NULL, or called before each check with how many are behind it and how
+  ** many there are; must return. */
+  void (*report) (void *data, int done, int total);
+  void *data;
 } sl_check_settings;
 
 /* The checks in the order in which they run: name and purpose; NULL at the

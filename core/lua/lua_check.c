@@ -2,8 +2,19 @@
 #include "check/check.h"
 #include "lua/lua_common.h"
 
-/* check_plugin (name, seed, seconds, only or nil) -> { { name, state, figure,
-** why, seconds }, ... }; state is "ok", "FAIL" or "-". */
+/* Calls the function at index 5. It shows progress: what goes wrong in it is no
+** reason to stop. */
+static void report (void *data, int done, int total) {
+  lua_State *L = data;
+  lua_pushvalue (L, 5);
+  lua_pushinteger (L, done);
+  lua_pushinteger (L, total);
+  if (lua_pcall (L, 2, 0, 0) != LUA_OK) lua_pop (L, 1);
+}
+
+/* check_plugin (name, seed, seconds, only or nil, function (done, total) or nil)
+** -> { { name, state, figure, why, seconds }, ... }; state is "ok", "FAIL" or
+** "-". */
 static int check_plugin (lua_State *L) {
   static const char *const states[] = {
     [SL_CHECK_FAILED] = "FAIL", [SL_CHECK_OK] = "ok", [SL_CHECK_NONE] = "-"
@@ -11,7 +22,9 @@ static int check_plugin (lua_State *L) {
   const char *name = luaL_checkstring (L, 1);
   const sl_check_settings s = { .seed = (uint64_t)luaL_checkinteger (L, 2),
                                 .seconds = luaL_checknumber (L, 3),
-                                .only = luaL_optstring (L, 4, NULL) };
+                                .only = luaL_optstring (L, 4, NULL),
+                                .report = lua_isfunction (L, 5) ? report : NULL,
+                                .data = L };
   sl_check_result *r = lua_newuserdatauv (L, SL_MOST_CHECKS * sizeof *r, 0);
   sl_error e;
   const int n = sl_check_plugin (name, &s, r, &e);

@@ -6,6 +6,7 @@
 -- and the supremum itself where the error is as simple as that of the witnesses.
 local core = require "sinklab.core"
 local check = require "sinklab.check"
+local progress = require "sinklab.progress"
 
 local Certificate = { __name = "sinklab.certificate" }
 
@@ -235,9 +236,11 @@ local function certify(model, task, given)
   local most, worst_sampled = sampled(at, task, o)
   groups[#groups + 1] = worst_sampled
   local best = {}
-  for _, state in ipairs(groups) do
+  local work <close> = progress.work("certify", #groups)
+  for i, state in ipairs(groups) do
     local error, content = search(at, state, o, domain, g)
     keep(best, error, state, content)
+    work:at(i)
   end
   local worst = math.max(best.error, most)
   if not (worst >= most) then

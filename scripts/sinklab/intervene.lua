@@ -1,6 +1,7 @@
 --- intervene.lua - lab.intervene: what a change of some heads does to the loss.
 local core = require "sinklab.core"
 local check = require "sinklab.check"
+local progress = require "sinklab.progress"
 local dense = require "sinklab.dense_attention"
 local segments = require "sinklab.segments"
 local text = require "sinklab.text"
@@ -275,6 +276,9 @@ local function intervene(model, batch, changes)
   end
   local before = losses(dense.attend(nil, nil, model.registers))
   local out = { before = before, samples = shape[1] }
+  local parts = 0
+  for _, change in ipairs(list) do parts = parts + #change.sets end
+  local work <close> = progress.work("intervene", parts)
   for _, change in ipairs(list) do
     for _, set in ipairs(change.sets) do
       local effect = { name = change.name, layer = set.layer, head = set.head,
@@ -285,6 +289,7 @@ local function intervene(model, batch, changes)
         effect.change[class] = loss - before[class]
       end
       out[#out + 1] = effect
+      work:at(#out)
     end
   end
   return setmetatable(out, Effects)

@@ -11,6 +11,8 @@ local Progress = { __index = methods }
 
 -- Seconds between plain lines where there is no terminal.
 local PLAIN_EVERY = 5
+-- Seconds between changes of the line that shows other work than training.
+local WORK_EVERY = 0.25
 
 --- @param label, steps (the most there can be) of a training; quiet (nil: as --quiet
 -- says)
@@ -77,6 +79,33 @@ function methods:close(parts, ...)
   for _, more in ipairs { ... } do parts[#parts + 1] = more end
   io.stderr:write(self.open and "\r" or "", table.concat(parts, "  "),
     self.open and "\27[K\n" or "\n")
+end
+
+-- Other work that may take long.
+local Work = { __index = {} }
+
+--- Work in `total` parts, which a terminal shows once it has taken a second:
+--   local work <close> = progress.work("certify", #groups)
+--   for i, group in ipairs(groups) do ... work:at(i) end
+-- The line goes away when the work ends, whether or not by an error.
+function progress.work(label, total)
+  local line = progress.new { label = label }
+  if line.terminal then line.shown_at = line.shown_at + 1 - WORK_EVERY end
+  return setmetatable({ line = line, label = label, total = total }, Work)
+end
+
+--- So many parts are done.
+function Work.__index:at(done)
+  local now = core.clock()
+  local line, took = self.line, now - self.line.started
+  if now - line.shown_at < WORK_EVERY then return end
+  line:show({ ("%s  %d of %d"):format(self.label, done, self.total) },
+    done > 0 and took / done * (self.total - done) or nil)
+end
+
+function Work:__close()
+  if self.line.open then io.stderr:write "\r\27[K" end
+  self.line.open = false
 end
 
 return progress

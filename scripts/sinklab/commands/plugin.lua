@@ -2,6 +2,7 @@
 local core = require "sinklab.core"
 local command = require "sinklab.command"
 local json = require "sinklab.json"
+local progress = require "sinklab.progress"
 local text = require "sinklab.text"
 
 local function list()
@@ -97,7 +98,12 @@ local function check(words, given)
   if given.only == "" then
     command.refuse("--only: expected some of %s", table.concat(known_checks(), ", "))
   end
-  local results, held = core.check_plugin(name, seed, seconds, given.only), true
+  local work <close> = progress.work("plugin check", 0)
+  local results, held = core.check_plugin(name, seed, seconds, given.only,
+    function(done, total)
+      work.total = total
+      work:at(done)
+    end), true
   for _, r in ipairs(results) do held = held and r.state ~= "FAIL" end
   if given.json then
     local list = json.array {}
