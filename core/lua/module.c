@@ -52,9 +52,9 @@ static int threads_asked (sl_error *e) {
   long n;
   if (!said || !*said) return 0;
   n = strtol (said, &end, 10);
-  if (*end || n < 0 || n > 1024)
-    return sl_fail (e, "SINKLAB_THREADS=%s: expected a number from 0 to 1024",
-                    said);
+  if (*end || n < 0 || n > SL_POOL_MOST)
+    return sl_fail (e, "SINKLAB_THREADS=%s: expected a number from 0 to %d",
+                    said, SL_POOL_MOST);
   return (int)n;
 }
 
