@@ -137,22 +137,30 @@ int sl_gradients_has (const sl_program *p, const sl_gradients *g, size_t slot) {
   return p->slot[slot].wanted || (g->marks[slot] & SL_NEEDED) == SL_NEEDED;
 }
 
+/* A byte for each element of the largest slot that has a gradient. */
+static unsigned char *new_bytes (const sl_program *p, const sl_gradients *g) {
+  size_t most = 0;
+  for (size_t i = 0; i < p->n_slots; i++)
+    if (sl_gradients_has (p, g, i) && p->slot[i].storage->count > most)
+      most = p->slot[i].storage->count;
+  return sl_alloc (most, 1);
+}
+
 int sl_gradients_plan (const sl_program *p, sl_gradients *g) {
-  unsigned char *bytes;
-  size_t most = 1;
+  unsigned char *bytes = NULL;
   *g = (sl_gradients){ .back = sl_alloc (p->n_nodes, sizeof *g->back),
                        .marks = sl_alloc (p->n_slots, 1),
                        .fresh = sl_alloc (p->n_nodes, 1),
                        .zero = sl_alloc (p->n_slots, sizeof *g->zero) };
-  for (size_t i = 0; i < p->n_slots; i++)
-    if (p->slot[i].storage->count > most) most = p->slot[i].storage->count;
-  bytes = sl_alloc (most, 1);
-  if (!g->back || !g->marks || !g->fresh || !g->zero || !bytes) {
+  if (g->marks) {
+    trace (p, g->marks);
+    bytes = new_bytes (p, g);
+  }
+  if (!g->back || !g->fresh || !g->zero || !bytes) {
     sl_free (bytes);
     sl_gradients_free (g);
     return -1;
   }
-  trace (p, g->marks);
   for (size_t i = p->n_nodes; i-- > 0;)
     if (any_needed (&p->node[i], 0, g->marks) &&
         any_needed (&p->node[i], 1, g->marks))
