@@ -123,17 +123,19 @@ static void fill_uniform (const source *s, int n, const uint32_t *hi,
                           const uint32_t *lo, real *restrict v) {
   const real a = (real)s->a, width = (real)(s->b - s->a), b = (real)s->b;
   const real most = (real)s->most;
+  const real largest = (real)(sizeof a == 4 ? 1 - 0x1p-24 : 1 - 0x1p-53);
   for (int i = 0; i < n; i++) {
 #ifdef SL_SINGLE
-    const real u = (real)(int32_t)(hi[i] >> 8) * 0x1p-24f;
+    v[i] = a + width * ((real)(int32_t)(hi[i] >> 8) * 0x1p-24f);
     (void)lo;
 #else
-    const real u =
-        from_word (hi[i]) * 0x1p-32 + (real)(int32_t)(lo[i] >> 11) * 0x1p-53;
+    v[i] = a + width * (from_word (hi[i]) * 0x1p-32 +
+                        (real)(int32_t)(lo[i] >> 11) * 0x1p-53);
 #endif
-    const real x = a + width * u;
-    v[i] = sl_choose (x < b, x, most);
   }
+  /* The largest of all, with a place to spare for how it may be rounded. */
+  if (a + width * largest < most) return;
+  for (int i = 0; i < n; i++) v[i] = sl_choose (v[i] < b, v[i], most);
 }
 
 static int infer_uniform (sl_infer *q, sl_error *e) {

@@ -50,17 +50,36 @@ static inline sl_wide sl_wide_load (const uint32_t *from) {
   return x;
 }
 
+enum { SL_ROUNDS = 10 };
+
+/* The keys of all rounds. */
+typedef struct sl_round_keys {
+  sl_wide k[SL_ROUNDS][2];
+} sl_round_keys;
+
+static inline sl_round_keys sl_philox_keys (uint64_t key) {
+  sl_round_keys keys;
+  uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
+  for (int i = 0; i < SL_ROUNDS; i++) {
+    keys.k[i][0] = (sl_wide){ 0 } + k0;
+    keys.k[i][1] = (sl_wide){ 0 } + k1;
+    k0 += SL_PHILOX_W0;
+    k1 += SL_PHILOX_W1;
+  }
+  return keys;
+}
+
 /* One round of a few vectors of counters side by side, so that one multiplies
 ** while the others wait. x[i]: word i of the counters. */
-static inline void sl_philox_round (sl_wide k0, sl_wide k1, int n,
+static inline void sl_philox_round (const sl_wide key[2], int n,
                                     sl_wide (*x)[4]) {
   const sl_wide m0 = (sl_wide){ 0 } + SL_PHILOX_M0;
   const sl_wide m1 = (sl_wide){ 0 } + SL_PHILOX_M1;
   for (int v = 0; v < n; v++) {
     const sl_wide p0 = sl_wide_product (x[v][0], m0);
     const sl_wide p1 = sl_wide_product (x[v][2], m1);
-    x[v][0] = (p1 >> 32) ^ (x[v][1] ^ k0);
-    x[v][2] = (p0 >> 32) ^ (x[v][3] ^ k1);
+    x[v][0] = (p1 >> 32) ^ (x[v][1] ^ key[0]);
+    x[v][2] = (p0 >> 32) ^ (x[v][3] ^ key[1]);
     x[v][1] = p1;
     x[v][3] = p0;
   }
@@ -79,12 +98,10 @@ static inline void sl_philox_store (const sl_wide x[4], uint32_t *words) {
 }
 
 static inline void sl_philox_lot (const sl_draw *at, uint32_t stream,
-                                  const uint32_t *c0, const uint32_t *c1,
-                                  uint32_t *words) {
-  enum { AT_ONCE = SL_WIDE_BYTES > 16 ? 2 : 1 }; /* more do not fit */
+                                  const sl_round_keys *keys, const uint32_t *c0,
+                                  const uint32_t *c1, uint32_t *words) {
+  enum { AT_ONCE = 2 }; /* more do not fit */
   for (int i = 0; i < SL_PHILOX_LOT; i += AT_ONCE * SL_WIDE) {
-    sl_wide k0 = (sl_wide){ 0 } + (uint32_t)at->seed;
-    sl_wide k1 = (sl_wide){ 0 } + (at->seed >> 32);
     sl_wide x[AT_ONCE][4];
     for (int v = 0; v < AT_ONCE; v++) {
       x[v][0] = sl_wide_load (c0 + i + v * SL_WIDE);
@@ -92,22 +109,27 @@ static inline void sl_philox_lot (const sl_draw *at, uint32_t stream,
       x[v][2] = (sl_wide){ 0 } + at->step;
       x[v][3] = (sl_wide){ 0 } + stream;
     }
-    for (int round = 0; round < 10; round++) {
-      sl_philox_round (k0, k1, AT_ONCE, x);
-      k0 += SL_PHILOX_W0;
-      k1 += SL_PHILOX_W1;
-    }
+#pragma GCC unroll 10
+    for (int round = 0; round < SL_ROUNDS; round++)
+      sl_philox_round (keys->k[round], AT_ONCE, x);
     for (int v = 0; v < AT_ONCE; v++)
       sl_philox_store (x[v], words + 4 * (i + v * SL_WIDE));
   }
 }
 #else
+typedef uint64_t sl_round_keys; /* they are worked out on the way */
+
+static inline sl_round_keys sl_philox_keys (uint64_t key) {
+  return key;
+}
+
 /* The upper and the lower half of a product are two expressions: compilers
 ** vectorise these better than one 64-bit product taken apart. */
 static inline void sl_philox_lot (const sl_draw *at, uint32_t stream,
-                                  const uint32_t *c0, const uint32_t *c1,
+                                  const sl_round_keys *keys, const uint32_t *c0,
+                                  const uint32_t *c1,
                                   uint32_t *restrict words) {
-  uint32_t k0 = (uint32_t)at->seed, k1 = (uint32_t)(at->seed >> 32);
+  uint32_t k0 = (uint32_t)*keys, k1 = (uint32_t)(*keys >> 32);
   uint32_t x[4][SL_PHILOX_LOT];
   for (int i = 0; i < SL_PHILOX_LOT; i++) {
     x[0][i] = c0[i];
@@ -136,7 +158,8 @@ static inline void sl_philox_lot (const sl_draw *at, uint32_t stream,
 static inline void sl_philox_lots (const sl_draw *at, uint32_t stream, int n,
                                    const uint32_t *c0, const uint32_t *c1,
                                    uint32_t *words) {
+  const sl_round_keys keys = sl_philox_keys (at->seed);
   for (int i = 0; i < n; i += SL_PHILOX_LOT)
-    sl_philox_lot (at, stream, c0 + i, c1 + i, words + 4 * i);
+    sl_philox_lot (at, stream, &keys, c0 + i, c1 + i, words + 4 * i);
 }
 #endif
