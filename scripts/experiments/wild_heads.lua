@@ -91,7 +91,11 @@ print(("\nmean weight on position 1: %d %s%s, %d %s%s"):format(found.n0,
 run:table(columns, rows)
 if #found > #rows then print(("and %d more heads in run.json"):format(#found - #rows)) end
 
---- One sequence of each kind to draw: the first, or where a trigger is and where none is.
+-- Tokens of a figure: as many as have names on the axes.
+local DRAWN = 32
+
+--- One sequence of each kind to draw: the first, or where most triggers are among the
+-- tokens drawn, and where fewest are.
 local function example(class)
   local best, most
   for i, s in ipairs(list) do
@@ -99,7 +103,7 @@ local function example(class)
     if two_texts then
       n = classes[i] == class and #s.ids or -1
     else
-      for _, c in ipairs(classes[i]) do n = n + c end
+      for j = 1, math.min(DRAWN, #s.ids) do n = n + classes[i][j] end
       if class == 0 then n = -n end
     end
     if not most or n > most then best, most = s, n end
@@ -112,16 +116,18 @@ for i = 1, math.min(opt.best, #found) do
   local head, panels = found[i], {}
   for class = 0, 1 do
     local s = shown[class]
-    panels[#panels + 1] = { data = model:attention { ids = s.ids, layer = head.layer,
-      head = head.head }, tokens = texts.labels(tokenizer, s), vmin = 0, vmax = 1,
+    local n = math.min(DRAWN, #s.ids)
+    local map = model:attention { ids = s.ids, layer = head.layer, head = head.head }
+    panels[#panels + 1] = { data = map:narrow(1, 1, n):narrow(2, 1, n),
+      tokens = table.move(texts.labels(tokenizer, s), 1, n, 1, {}), vmin = 0, vmax = 1,
       mask_upper = true, quantity = "attention weight",
       title = ("%s (mean on position 1: %.3f)"):format(names[class],
         head["mean_" .. class]) }
   end
   run:figure(("head-%d-%d"):format(head.layer, head.head), lab.plot.panels(panels, {
-    columns = 2, title = ("layer %d head %d"):format(head.layer, head.head),
-    caption = ("two samples; z = %.1f, p = %.3f over all %d heads"):format(head.z,
-      head.p_family, #found) }))
+    columns = 2, size = 5, title = ("layer %d head %d"):format(head.layer, head.head),
+    caption = ("the first %d tokens of two samples; z = %.1f, p = %.3f over all %d heads")
+      :format(DRAWN, head.z, head.p_family, #found) }))
 end
 
 local heads = {}

@@ -88,6 +88,13 @@ check.test("texts are cut into samples, each begun", function()
   check.raises("none.txt", read, { text = { folder .. "/none.txt" } })
 end)
 
+check.test("more tokens than the model was made for are warned about", function()
+  local _, begun = read { ids = { ("5,"):rep(513) } }
+  check.equal(begun.warnings[1], "ids 1: sample 1 has 513 tokens, the model was made for 512")
+  _, begun = read { ids = { ("5,"):rep(512) } }
+  check.equal(#begun.warnings, 0)
+end)
+
 check.test("beginning tokens inside token ids begin documents", function()
   local sources, begun = read { ids = { "1,403,261,1,385,328,432" } }
   check.equal(sources[1].sequences[1].documents, { 1, 4 })

@@ -273,6 +273,7 @@ function forward.hidden(model, ids, run)
     h = block(model, layer, h, run)
     check_finite(model, layer, h)
     if run.layer then run.layer(layer, h) end
+    core.stop_if_interrupted()
   end
   return h
 end

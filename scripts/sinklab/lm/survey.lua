@@ -131,9 +131,9 @@ end
 
 --- One head in full; with tokens on its axes where there was one sequence.
 function survey.head(kept, title, tokens, samples)
-  local size = kept.mean.shape[1]
+  local named = tokens and #tokens == kept.mean.shape[1] and #tokens <= 96
   return plot.heat(kept.mean, { title = title, mask_upper = true,
-    tokens = tokens and #tokens == size and size <= 96 and tokens or nil,
+    tokens = named and tokens or nil, size = named and #tokens > 20 and 5 or nil,
     samples = samples, vmin = 0, vmax = 1 })
 end
 

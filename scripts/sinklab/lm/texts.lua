@@ -107,6 +107,10 @@ function Reader:add(name, ids, is_ids, tokens)
       self:warn("double", "%s: sample %d begins with token %d twice: the sink may split over them",
         name, i, bos)
     end
+    if #s.ids > model.config.context then
+      self:warn("context", "%s: sample %d has %d tokens, the model was made for %d", name, i,
+        #s.ids, model.config.context)
+    end
     if bos then sequences.split_at(s, bos) end
     if s.documents then
       self:warn("packed", "%s: sample %d has %d documents, each begun by token %d: they are kept apart",
