@@ -36,7 +36,11 @@ check.test("a prompt, in full", function()
   local kept = lab.load_npy(folder .. "/a/head-2-3.npy")
   local own = model:attention { ids = ids, layer = 2, head = 3 }
   check.equal((kept - own):abs():max():item(), 0.0)
-  for _, name in ipairs { "first", "residual", "head-2-3", "head-5-1" } do
+  local sink = lab.load_npy(folder .. "/a/positions.npy")
+  check.equal(sink.shape, { 5, 8, #ids })
+  check.close(100 * sink:select(3, 1):mean():item(), got.results.sinks.sinks.sink_1, 1e-4,
+    0)
+  for _, name in ipairs { "first", "positions", "residual", "head-2-3", "head-5-1" } do
     process.read(folder .. "/a/" .. name .. ".png")
   end
   check.contains(process.read(folder .. "/a/report.html"), "head-2-3")

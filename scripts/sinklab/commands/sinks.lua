@@ -105,7 +105,7 @@ local function print_source(model, found)
     say ""
   end
   say("%s", survey.table(names, rows))
-  if found.hidden then say("\nresidual stream\n%s", tostring(found.hidden)) end
+  say("\nresidual stream\n%s", tostring(found.hidden))
 end
 
 --- Figures of one source.
@@ -115,9 +115,9 @@ local function draw(run, model, tokenizer, source, label, found, given)
   local heads = model.config.heads
   run:figure(label .. "first", survey.map(found, heads, "first_mean",
     "mean weight on position 1", source.name))
-  if found.hidden then
-    run:figure(label .. "residual", survey.residual(found, source.name))
-  end
+  run:figure(label .. "positions", survey.positions(found, source.name))
+  run:array(label .. "positions", found.sink)
+  run:figure(label .. "residual", survey.residual(found, source.name))
   local alone = #source.sequences == 1 and texts.labels(tokenizer, source.sequences[1])
   for i, pair in ipairs(given.keep or {}) do
     local name = ("%shead-%d-%d"):format(label, pair[1], pair[2])

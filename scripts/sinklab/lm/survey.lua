@@ -129,6 +129,15 @@ function survey.residual(found, title)
     samples = found.samples })
 end
 
+--- Sink_k of every position: is the first one special, or is another one too?
+function survey.positions(found, title)
+  local y = found.sink:mean(1):mean(1):totable()
+  for k, share in ipairs(y) do y[k] = 100 * share end
+  return plot.lines({ { y = y, markers = #y <= 64 } }, { title = title, xlabel = "position k",
+    ylabel = ("Sink_k at %g, %%"):format(found.threshold), ymin = 0, ymax = 100,
+    samples = found.samples })
+end
+
 --- One head in full; with tokens on its axes where there was one sequence.
 function survey.head(kept, title, tokens, samples)
   local named = tokens and #tokens == kept.mean.shape[1] and #tokens <= 96
