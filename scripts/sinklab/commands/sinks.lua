@@ -85,15 +85,6 @@ local function open_run(given)
   return run
 end
 
---- A line that says how far it is, on a terminal.
-local function progress_of(name)
-  if core.quiet() or not core.is_terminal "stderr" then return nil end
-  return function(done, of)
-    io.stderr:write(("\r%s: sample %d of %d\27[K"):format(name, done, of))
-    if done == of then io.stderr:write "\r\27[K" end
-  end
-end
-
 --- Tables of one source.
 local function print_source(model, found)
   local survey = require "sinklab.lm.survey"
@@ -170,7 +161,6 @@ local function run_sinks(words, given)
   for i, source in ipairs(sources) do
     local label = #sources > 1 and i .. "-" or ""
     local list = source.sequences
-    o.progress = progress_of(source.name)
     local found = lm.sinks(model, list, o)
     seconds = seconds + found.seconds
     for _, s in ipairs(list) do tokens = tokens + #s.ids end

@@ -3,6 +3,7 @@
 local core = require "sinklab.core"
 local check = require "sinklab.check"
 local measure = require "sinklab.lm.measure"
+local progress = require "sinklab.progress"
 local text = require "sinklab.text"
 
 local contrast = {}
@@ -15,7 +16,6 @@ local CHUNK = 64
 local rules = {
   permutations = { "integer", default = 999, min = 19, max = 1000000 },
   seed = { "integer", default = 0, min = 0 },
-  progress = { "function" },
 }
 
 --- Weights on position 1 of every head, row by row of one sequence: [head][row from 2].
@@ -33,8 +33,9 @@ end
 
 --- Units (rows, or whole sequences) with a class: their weights by head, the class of
 -- each, and where each sequence's units begin and end.
-local function collect(model, list, classes, o)
+local function collect(model, list, classes)
   local x, labels, spans, heads = {}, {}, {}, nil
+  local work <close> = progress.work("contrast", #list)
   for s, sequence in ipairs(list) do
     local own, of = first_weights(model, sequence)
     heads = heads or of
@@ -54,7 +55,7 @@ local function collect(model, list, classes, o)
         x[h][#labels] = sum / math.max(1, #own[h])
       end
     end
-    if o.progress then o.progress(s, #list) end
+    work:at(s)
     core.stop_if_interrupted()
   end
   return x, labels, spans, heads
@@ -153,7 +154,6 @@ end
 -- @param classes  for each 0 or 1; or for each a list with 0, 1 or -1 (left out) a token
 -- @param permutations  how often the classes are dealt anew, default 999
 -- @param seed     of that, default 0
--- @param progress  function (done, of), called after every sequence
 -- @return list of { layer, head, mean_0, mean_1, difference, z, p, p_family }, the most
 --         different first, with n0 and n1, how many rows or sequences; prints as a table
 -- @error one class only; classes of both kinds
@@ -179,7 +179,7 @@ function contrast.contrast(model, list, classes, given)
         #list[i].ids, i)
     end
   end
-  local x, labels, spans, heads = collect(model, list, classes, o)
+  local x, labels, spans, heads = collect(model, list, classes)
   local true_weights, n = weights_of(labels)
   if n[0] == 0 or n[1] == 0 then
     check.fail("%s: %d of class 0 and %d of class 1: there is nothing to compare", what,

@@ -6,6 +6,7 @@
 local core = require "sinklab.core"
 local check = require "sinklab.check"
 local loss = require "sinklab.lm.loss"
+local progress = require "sinklab.progress"
 local sequences = require "sinklab.lm.sequences"
 local sinks = require "sinklab.sinks"
 
@@ -19,7 +20,6 @@ local rules = {
   measures = { "string table" }, maps = { "boolean" }, keep = { "table" },
   threshold = { "number", default = 0.3, above = 0, max = 1 },
   thresholds = { "table" }, dormant = { "number", default = 0.89 },
-  progress = { "function" },
 }
 
 -- What is handed on to lab.sinks.collect as it is.
@@ -92,7 +92,6 @@ end
 -- @param loss      default true: how well the sequences are predicted
 -- @param groups    for each sequence a class (from 0) of its plain rows, or a list with
 --                  one for each place (negative: none)
--- @param progress  function (done, of), called after every batch
 -- @param measures, maps, keep, threshold, thresholds, dormant  as for lab.sinks
 -- @return what lab.sinks returns, and { loss = nats a token, predicted = how many,
 --         losses = for each sequence the nats by the number of a token, seconds }
@@ -122,6 +121,8 @@ function measure.sinks(model, list, given)
   options.output = function(layer) return output_of(model, layer) end
   local collector = sinks.collect(options)
   local losses, seconds = {}, 0
+  -- One batch is over when it is over.
+  local work <close> = #list > o.batch and progress.work("sinks", #list) or nil
   sequences.each_batch(list, o.batch, o.padding, function(batch, first, part)
     local began = core.clock()
     local h = collector:watch(first, function()
@@ -137,7 +138,7 @@ function measure.sinks(model, list, given)
         losses[first + i - 1] = own
       end
     end
-    if o.progress then o.progress(first + #part - 1, #list) end
+    if work then work:at(first + #part - 1) end
     core.stop_if_interrupted()
   end)
   local found = collector:finish()
