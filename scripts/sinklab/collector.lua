@@ -123,6 +123,30 @@ function methods:watch(sample, f, given)
   return table.unpack(results, 2, results.n)
 end
 
+--- Give W_O of a layer while a function is watched, in place of the option `output`: one
+-- at a time, where all of them at once would take too much memory.
+-- @param layer  whose attention comes next
+-- @param w      (d_model, heads * d_value); nil: let go of it
+-- @return the collector
+-- @error a layer that there is not, another shape
+-- @example
+--   local c = lab.sinks.collect { layers = 1, heads = 1, tokens = 3 }
+--   local x = lab.generator(1):normal(0, 1, { 1, 3, 4 })
+--   c:watch(1, function()
+--     c:output(1, lab.ones { 5, 4 })
+--     lab.attention { q = x, k = x, v = x, mechanism = lab.mechanism "softmax" }
+--   end)
+--   print(c:finish().heads[1].contribution)
+function methods:output(layer, w)
+  local what = "collector:output"
+  check.argument(what, "first argument", layer, "integer")
+  if layer < 1 or layer > self.options.layers then
+    check.fail("%s: layer %d; there are 1 to %d", what, layer, self.options.layers)
+  end
+  self.collector:output(layer, w)
+  return self
+end
+
 --- Give the residual stream of a layer, when measures has "hidden".
 -- @param layer   0: before layer 1, then after each
 -- @param states  (B, tokens, width)

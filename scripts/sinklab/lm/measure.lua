@@ -118,18 +118,21 @@ function measure.sinks(model, list, given)
   for _, key in ipairs(passed) do options[key] = o[key] end
   options.layers, options.heads, options.tokens = c.layers, c.heads, tokens
   options.samples, options.batch, options.null_mass = #list, o.batch, claimed or nil
-  options.output = function(layer) return output_of(model, layer) end
   local collector = sinks.collect(options)
   local losses, seconds = {}, 0
   -- One batch is over when it is over.
   local work <close> = #list > o.batch and progress.work("sinks", #list) or nil
   sequences.each_batch(list, o.batch, o.padding, function(batch, first, part)
     local began = core.clock()
+    -- One W_O is unpacked at a time: that of the layer that comes next.
+    local function after(layer, states)
+      if collector.states then collector:hidden(layer, states, first) end
+      if layer > 0 then collector:output(layer, nil) end
+      if layer < c.layers then collector:output(layer + 1, output_of(model, layer + 1)) end
+    end
     local h = collector:watch(first, function()
       return model:forward(batch.ids, { length = batch.length, begin = batch.begin,
-        positions = batch.positions, layer = collector.states and function(layer, states)
-          collector:hidden(layer, states, first)
-        end or nil })
+        positions = batch.positions, layer = after })
     end, { n = #part })
     seconds = seconds + core.clock() - began
     if o.loss then
