@@ -53,6 +53,12 @@ static char *visible (char *line) {
   return last ? last + 1 : line;
 }
 
+/* Where training stands, every few seconds: on a slow machine only. */
+static int is_progress (const char *line) {
+  const char *left = strstr (line, " left");
+  return strstr (line, " steps/s ") && left && strcmp (left, " left") == 0;
+}
+
 static int is_fence (const char *line) {
   return strncmp (line, "```", 3) == 0;
 }
@@ -89,6 +95,7 @@ static void replay (char *text, int record, FILE *page) {
       while ((got = next_line (&s)) != NULL) {
         char a[LINE], b[LINE];
         got = visible (got);
+        if (is_progress (got)) continue;
         if (record) {
           fprintf (page, "%s\n", got);
           continue;

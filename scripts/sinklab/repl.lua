@@ -67,8 +67,8 @@ function commands.who()
 end
 
 local function duration(seconds)
-  if seconds >= 1 then return require "sinklab.progress".duration(seconds) end
-  return ("%.3g ms"):format(1000 * seconds)
+  if seconds >= 60 then return require "sinklab.progress".duration(seconds) end
+  return ("%.3g s"):format(seconds)
 end
 
 --- %time: the values of the rest, and seconds on the clock and of all threads.

@@ -253,7 +253,7 @@ check.test("questions and commands among the lines of a pipe", function()
   local r = piped "%run s.lua --count=4\nmade\n%time made + 1\nx = 3;\nx\n%who\n?lab.sha256"
   check.equal(r.code, 0, r.err)
   check.contains(r.out, "8\ns.lua\n4\n5\n3\nmade  4\nx     3\nlab.sha256(path)\n")
-  check.contains(r.err, " ms on the clock, ")
+  check.contains(r.err, " s on the clock, ")
   r = piped "%run s.lua --coun=4\n1"
   check.equal({ r.code, r.out }, { 1, "" })
   check.contains(r.err, "--coun: no such option (did you mean --count?)")
