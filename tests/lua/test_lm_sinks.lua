@@ -96,6 +96,17 @@ check.test("packed documents are as each by itself", function()
   end
 end)
 
+check.test("packed documents need no more learned positions than the longest", function()
+  local model = assert(lab.lm.open(models .. "arch/gpt2/hf")) -- 128 positions
+  local ids, begins = {}, {}
+  for d = 1, 3 do
+    begins[d] = #ids + 1
+    table.move(some(1, 60, 3, 80, d)[1], 1, 60, #ids + 1, ids)
+  end
+  check.equal(lab.lm.sinks(model, { { ids = ids, documents = begins } }).predicted, 177)
+  check.raises("180 tokens are too many", lab.lm.sinks, model, { ids })
+end)
+
 check.test("loss is what logits say", function()
   local ids = lengths[3]
   local logs = tiny:logits(ids):log_softmax(3):totable()[1]

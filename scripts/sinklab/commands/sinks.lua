@@ -2,7 +2,8 @@
 local core = require "sinklab.core"
 local command = require "sinklab.command"
 
-local doc = "the attention sinks of a language model on texts"
+-- At once, unless --batch says otherwise: memory grows with it, speed hardly does.
+local BATCH_TOKENS = 1024
 
 --- "L:H,L:H" as { { L, H }, ... }.
 local function heads_of(s)
@@ -142,7 +143,7 @@ local function run_sinks(words, given)
   local survey = require "sinklab.lm.survey"
   local what = "sinks"
   given.tokens, given.samples = given.tokens or 64, given.samples or 100
-  given.threshold, given.batch = given.threshold or 0.3, given.batch or 16
+  given.threshold = given.threshold or 0.3
   if not (given.text or given.prompt or given.ids) then
     command.refuse "sinks needs something to read: --text=FILE, --prompt=TEXT or --ids=1,5,6"
   end
@@ -155,12 +156,14 @@ local function run_sinks(words, given)
   say("%s: %s", words[1], tostring(model))
   say("beginning: %s", begun.text)
   for _, warning in ipairs(begun.warnings) do warn(warning) end
-  local o = { batch = given.batch, threshold = given.threshold, keep = given.keep,
-    measures = { "columns", "norms", "hidden" } }
   local all, seconds, tokens = {}, 0, 0
   for i, source in ipairs(sources) do
     local label = #sources > 1 and i .. "-" or ""
-    local list = source.sequences
+    local list, longest = source.sequences, 1
+    for _, s in ipairs(list) do longest = math.max(longest, #s.ids) end
+    local o = { batch = given.batch or math.max(1, BATCH_TOKENS // longest),
+      threshold = given.threshold, keep = given.keep,
+      measures = { "columns", "norms", "hidden" } }
     local found = lm.sinks(model, list, o)
     seconds = seconds + found.seconds
     for _, s in ipairs(list) do tokens = tokens + #s.ids end
@@ -173,7 +176,7 @@ local function run_sinks(words, given)
     draw(run, model, tokenizer, source, label, found, given)
     if #changes > 0 then
       print_changes(run, lm, model, source, label, changes,
-        { batch = given.batch, threshold = given.threshold })
+        { batch = o.batch, threshold = given.threshold })
     end
   end
   say("\n%s", survey.table(survey.sources(all)))
@@ -187,7 +190,7 @@ local function run_sinks(words, given)
 end
 
 return {
-  doc = doc,
+  doc = "the attention sinks of a language model on texts",
   text = [[
 Reads texts with the model's own tokenizer, cuts them into samples, and measures the
 prefill as it runs: the weight on position 1, Sink_1^eps (100 times the share of samples
@@ -210,7 +213,7 @@ with each of these changes, and the change in loss is over the same tokens.]],
     { "samples", "N", kind = count_of, doc = "samples of a text at most, default 100" },
     { "pack", doc = "all samples as documents of one sequence, kept apart" },
     { "batch", "N", kind = count_of,
-      doc = "samples at once, default 16; changes nothing" },
+      doc = "samples at once, default 1024 tokens; changes no result" },
     { "threshold", "EPS", kind = "number", doc = "of Sink_1, default 0.3" },
     { "keep", "L:H,...", kind = heads_of, doc = "heads to keep and draw in full" },
     { "drop-first", doc = "change: without the first token" },

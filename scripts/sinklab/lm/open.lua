@@ -38,7 +38,8 @@ local function read_divisors(model)
 end
 
 --- Ids as a tensor (B, T), from a list, a list of equally long lists or a tensor.
-local function ids_of(model, what, ids)
+-- @param positions  (B, T), or nil
+local function ids_of(model, what, ids, positions)
   local t = ids
   if type(ids) == "table" then
     if #ids == 0 then check.fail("%s: there are no token ids", what) end
@@ -61,10 +62,11 @@ local function ids_of(model, what, ids)
       end
     end
   end
-  local most = model.most_tokens
-  if most and t.shape[2] > most then
-    check.fail("%s: %d tokens are too many: the model has %d learned positions", what,
-      t.shape[2], most)
+  local most, last = model.most_tokens, t.shape[2]
+  if most and positions then last = math.floor(positions:max():item()) + 1 end
+  if most and last > most then
+    check.fail("%s: %d tokens are too many: the model has %d learned positions", what, last,
+      most)
   end
   return t
 end
@@ -98,9 +100,9 @@ local function as_tensor(t) return type(t) == "table" and core.tensor(t) or t en
 function methods:forward(ids, given)
   local what = "language_model:forward"
   local o = check.options(what, given, forward_rules)
-  local t = ids_of(self, what, ids)
   local run = { length = as_tensor(o.length), begin = as_tensor(o.begin),
     positions = as_tensor(o.positions), layer = o.layer }
+  local t = ids_of(self, what, ids, run.positions)
   if self.long or self.short then
     local long = t.shape[2] > self.config.rope.original
     self.divisors = long and self.long or not long and self.short or nil
