@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 static void start (void) {
   terminal_start (SINKLAB_BINARY, "dumb", NULL);
@@ -207,6 +208,22 @@ START_TEST (training_stops) {
 }
 END_TEST
 
+/* The workers have the terminal's Ctrl-C as well. */
+START_TEST (sweep_stops) {
+  start ();
+  terminal_press ("> ", "function forever(p)\n");
+  terminal_press (">> ", "io.stderr:write('go', 'ing\\n')\n");
+  terminal_press (">> ", "while true do p.n = p.n + 1 end\n");
+  terminal_press (">> ", "end\n");
+  terminal_press ("> ", "lab.sweep { grid = { n = { 1 } }, run = forever };\n");
+  terminal_expect ("going");
+  terminal_type ("\003");
+  terminal_press ("> ", "6 * 7\n");
+  terminal_expect ("\n42");
+  ck_assert_int_eq (terminal_leave (), 0);
+}
+END_TEST
+
 START_TEST (history_is_kept) {
   char path[256];
   char *text;
@@ -240,4 +257,5 @@ END_TEST
 
 SUITE_MAIN ("lua_repl", results_print, readme_session, errors_go_on, control_c,
             control_c_anywhere, tab_completes, questions_and_commands,
-            rich_terminal, training_stops, history_is_kept, sigterm_ends_it)
+            rich_terminal, training_stops, sweep_stops, history_is_kept,
+            sigterm_ends_it)

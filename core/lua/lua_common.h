@@ -3,7 +3,8 @@
 **
 ** Each lua_<layer>.c adds its functions to the table "sinklab.core", which only
 ** the Lua half of the library (scripts/sinklab) requires; users see
-** "sinklab". */
+** "sinklab". What of them is lab's too, and every method, has its doc comment in
+** scripts/sinklab/docs/. */
 #ifndef SL_LUA_COMMON_H
 #define SL_LUA_COMMON_H
 #include "program/program.h"

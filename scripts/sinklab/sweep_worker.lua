@@ -13,6 +13,7 @@ end
 assert(core.parent_begin())
 local job = assert(send.read(core.parent_receive() or "", true))
 package.path, package.cpath = job.path, job.cpath
+rawset(_G, "lab", require "sinklab") -- a function typed at the prompt knows it so
 local run, problem = job.run, nil
 if type(run) == "string" then
   local ok, found = pcall(require, run)

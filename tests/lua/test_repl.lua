@@ -273,6 +273,14 @@ check.test("an error in a call that is the whole input names its line", function
   check.contains(piped "\nlab.train()".err, "sinklab: stdin:2: lab.train: the first")
 end)
 
+check.test("a sweep of a function that is typed at the prompt", function()
+  local r = piped [[
+    r = lab.sweep { grid = { n = { 2, 3 } }, quiet = true,
+      run = function(p) return lab.ones({ p.n }):sum():item() end }
+    print(r[1].result, r[2].result, r.failed) ]]
+  check.equal({ r.code, r.out }, { 0, "2.0\t3.0\t0\n" }, r.err)
+end)
+
 check.test("what is misspelt is suggested", function()
   for code, want in pairs { ["prnt(1)"] = "(global 'prnt') (did you mean 'print'?)",
     ["lab.trian()"] = "lab.trian: no such name (did you mean lab.train?)",
