@@ -31,7 +31,7 @@ end
 local learned = { positions = "learned" }
 trial.tasks = {
   { "mean", make = mean() },
-  { "default 0.5", make = mean { default = 0.5 } },
+  { "default-0.5", make = mean { default = 0.5 } },
   { "max", make = function() return task.trigger_max { residual = true } end },
   { "sum", make = function() return task.trigger_sum { residual = true } end },
   { "kinds", make = function()
@@ -40,10 +40,10 @@ trial.tasks = {
   { "copy", model = learned,
     make = function() return task.trigger_copy { residual = true } end },
   { "idle", make = function() return task.idle { residual = true } end },
-  { "two anchors", make = mean { anchors = 2 } },
-  { "BOS absent", make = mean { bos = "absent" } },
-  { "BOS in half", make = mean { bos = "random" }, sinks = mean() },
-  { "BOS moved", make = mean { bos = "moved" }, sinks = mean() },
+  { "two-anchors", make = mean { anchors = 2 } },
+  { "bos-absent", make = mean { bos = "absent" } },
+  { "bos-half", make = mean { bos = "random" }, sinks = mean() },
+  { "bos-moved", make = mean { bos = "moved" }, sinks = mean() },
   { "retrieval", make = function()
     return task.retrieval { residual = true, seq_len = 8, d_value = 6 }
   end },
