@@ -234,7 +234,7 @@ START_TEST (layer_1_by_hand) {
       const sl_head_sinks *head = &got->head[h];
       double first = 0, least = 1, trigger = 0, contribution = 0, norms = 0;
       double entropy = 0, map = 0, over = 0;
-      long plain = 0, triggers = 0, valid = 0, empty = 0;
+      long plain = 0, triggers = 0, valid = 0, empty = 0, mapped = 0;
       for (long s = 0; s < S; s++) {
         double column = 0;
         if (length_at (s) > 0) valid++, norms += value_norm_of (s, h);
@@ -243,7 +243,7 @@ START_TEST (layer_1_by_hand) {
           double w[T];
           weights_of (s, h, i, w);
           column += w[0];
-          if (i == 4) map += w[2] / S;
+          if (i == 4) map += w[2], mapped++;
           if (l.trigger[s] == i) {
             triggers++;
             trigger += w[0];
@@ -272,7 +272,8 @@ START_TEST (layer_1_by_hand) {
              tol, 0, "head %d", h);
       CLOSE (head->mean[SL_ROW_PLAIN][SL_OF_ROW_MASS], 1, tol, 0, "head %d", h);
       CLOSE (head->rate, over / (double)valid, 0, 0, "head %d", h);
-      CLOSE (got->mean[(h * T + 4) * T + 2], map, tol, 0, "head %d", h);
+      CLOSE (got->mean[(h * T + 4) * T + 2], map / (double)mapped, tol, 0,
+             "head %d", h);
     }
     sl_sinks_free (got);
   }

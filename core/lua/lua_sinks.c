@@ -63,7 +63,7 @@ static sl_tensor **get_list (lua_State *L, int index, const char *what,
 **      (layers, heads, query, 1 + prefix + registers); with keep: kept = a list
 **      of the same a head; column, ... = tensors (layers, heads, position) } */
 static int measure_sinks (lua_State *L) {
-  static const char what[] = "measure_sinks";
+  static const char what[] = "lab.sinks";
   static const char *const keys[] = { "program", "inputs",         "batch",
                                       "output",  SL_SINKS_OPTIONS, NULL };
   sl_sinks_spec spec = { 0 };
@@ -184,7 +184,7 @@ static int free_box (lua_State *L) {
 ** measure_sinks takes but the program's } -> collector of attention that runs
 ** at once. */
 static int sink_collector (lua_State *L) {
-  static const char what[] = "sink_collector";
+  static const char what[] = "lab.sinks.collect";
   static const char *const keys[] = { "samples", "batch", SL_SINKS_OPTIONS,
                                       NULL };
   sl_collect_spec spec = { .parts = 1, .calls = 1 };

@@ -75,7 +75,7 @@ static int make_slots (sl_collector *c, sl_error *e) {
 
 static int make_part (sl_collector *c, sl_part *p, sl_error *e) {
   const sl_measuring *m = &c->spec.measuring;
-  size_t open, groups;
+  size_t open, groups, shown;
   p->m = m;
   p->output = c->output;
   p->slot = c->slot;
@@ -91,6 +91,12 @@ static int make_part (sl_collector *c, sl_part *p, sl_error *e) {
   p->samples = sl_alloc (c->per_sample, sizeof *p->samples);
   p->group = sl_alloc (groups, sizeof *p->group);
   if (!p->open || !p->total || !p->samples || !p->group) return fail_memory (e);
+  if (p->calls) {
+    if (sl_size_mul ((size_t)c->spec.samples, c->per_sample, &shown) < 0)
+      return fail_memory (e);
+    p->shown = sl_alloc (shown / 8 + 1, 1);
+    if (!p->shown) return fail_memory (e);
+  }
   for (size_t i = 0; i < c->per_sample; i++) sl_tally_reset (&p->total[i]);
   if (((m->measures & SL_MEASURE_COLUMNS) &&
        sl_open_columns_init (&p->columns, open, m->tokens) < 0) ||
@@ -112,8 +118,8 @@ sl_collector *sl_collect_new (const sl_collect_spec *spec, sl_error *e) {
   c->spec = *spec;
   c->part = sl_alloc ((size_t)spec->parts, sizeof *c->part);
   c->output = sl_alloc ((size_t)m->layers, sizeof *c->output);
-  if (sl_size_mul ((size_t)m->layers, (size_t)m->heads, &c->per_sample) < 0 ||
-      c->per_sample > INT32_MAX || c->part == NULL || c->output == NULL) {
+  c->per_sample = (size_t)m->layers * (size_t)m->heads;
+  if (c->part == NULL || c->output == NULL) {
     fail_memory (e);
     goto failed;
   }
@@ -222,7 +228,9 @@ static int take_groups (const sl_collector *c, sl_sinks *s) {
   for (size_t i = 0; i < n; i++) {
     const double rows = (double)from[i].rows;
     s->group[i] = (sl_group_sinks){ from[i].rows, from[i].first / rows,
-                                    (double)from[i].dormant / rows,
+                                    isnan (from[i].first)
+                                        ? NAN
+                                        : (double)from[i].dormant / rows,
                                     from[i].logit / (double)from[i].logits };
   }
   return 0;
@@ -250,7 +258,7 @@ static sl_sinks *result (sl_collector *c, sl_error *e) {
   if (sl_keys_result (&all->keys, s) < 0 || take_groups (c, s) < 0)
     goto no_memory;
   if (c->kept > 0) {
-    sl_maps_result (&all->maps, c->spec.samples);
+    sl_maps_result (&all->maps);
     if (take_maps (&all->maps, s) < 0) goto no_memory;
   }
   return s;
@@ -265,6 +273,15 @@ sl_sinks *sl_collect_finish (sl_collector *c, sl_error *e) {
     const sl_misfit *wrong = &c->part[i].misfit;
     if (c->part[i].no_memory) {
       fail_memory (e);
+      return NULL;
+    }
+    if (c->part[i].again > 0) {
+      const size_t heads = (size_t)c->spec.measuring.heads;
+      const size_t head = c->part[i].again_head;
+      sl_fail (e,
+               "sinks: layer %zu, head %zu of sample %ld has been watched "
+               "more than once",
+               head / heads + 1, head % heads + 1, c->part[i].again);
       return NULL;
     }
     if (wrong->what != NULL) {

@@ -81,19 +81,21 @@ static void finish_columns (const sl_columns *c, int n) {
 ** tried. */
 static void random_positions (const sl_columns *c, int n, const sl_measuring *m,
                               sl_segment_sums *sums) {
-  long tried = 0, over = 0, above = 0, at[SL_MOST_THRESHOLDS] = { 0 };
+  double over = 0, above = 0, at[SL_MOST_THRESHOLDS] = { 0 };
+  long tried = 0;
   for (int k = 1; k < n && 2 * c->rows[k] >= c->rows[0]; k++) {
     tried++;
-    over += c->weight[k] > m->threshold;
-    above += c->weight[k] >= c->weight[0];
-    for (int i = 0; i < m->thresholds; i++) at[i] += c->weight[k] > m->curve[i];
+    over += sl_above (c->weight[k], m->threshold);
+    above += 1 - sl_above (c->weight[0], c->weight[k]);
+    for (int i = 0; i < m->thresholds; i++)
+      at[i] += sl_above (c->weight[k], m->curve[i]);
   }
   if (tried == 0) return;
   sums->nulls++;
-  sums->null_rate += (double)over / (double)tried;
-  sums->null_above += (double)above / (double)tried;
+  sums->null_rate += over / (double)tried;
+  sums->null_above += above / (double)tried;
   for (int i = 0; i < m->thresholds; i++)
-    sums->null_at[i] += (double)at[i] / (double)tried;
+    sums->null_at[i] += at[i] / (double)tried;
 }
 
 void sl_keys_columns (sl_keys *k, size_t head, const sl_columns *c, int n,
@@ -197,12 +199,13 @@ void sl_keys_merge (sl_keys *into, const sl_keys *k) {
   }
 }
 
-/* Position of the largest mean column, from 1. */
+/* Position of the largest mean column, from 1. Late ones may have no rows; NaN
+** in the first one says that weights are NaN. */
 static double peak (const double *column, int n) {
-  int at = -1;
-  for (int k = 0; k < n; k++)
-    if (column[k] > (at < 0 ? -HUGE_VAL : column[at])) at = k;
-  return at < 0 ? (double)NAN : at + 1;
+  int at = 0;
+  for (int k = 1; k < n; k++)
+    if (column[k] > column[at]) at = k;
+  return isnan (column[0]) ? (double)NAN : at + 1;
 }
 
 static int column_result (const sl_keys *k, size_t n, sl_sinks *s) {
@@ -217,8 +220,9 @@ static int column_result (const sl_keys *k, size_t n, sl_sinks *s) {
     const double count = k->count[i];
     s->column[i] = k->column[i] / count;
     s->column_proxy[i] = k->proxy[i] / count;
-    s->sink[i] = k->over[i] / count;
-    s->sink_proxy[i] = k->over_proxy[i] / count;
+    s->sink[i] = isnan (s->column[i]) ? NAN : k->over[i] / count;
+    s->sink_proxy[i] =
+        isnan (s->column_proxy[i]) ? NAN : k->over_proxy[i] / count;
     s->count[i] = count;
   }
   for (size_t h = 0; h < k->heads; h++)

@@ -60,12 +60,28 @@ static int check_sizes (const sl_measuring *m, sl_error *e) {
                     "sinks: %d layers, %d heads, %d tokens, allowed is 1 or "
                     "more of each",
                     m->layers, m->heads, m->tokens);
+  if (m->layers > SL_MOST_HEADS / m->heads)
+    return sl_fail (e,
+                    "sinks: %d layers of %d heads, allowed is up to %d heads "
+                    "in all",
+                    m->layers, m->heads, SL_MOST_HEADS);
   if (!isfinite (m->threshold))
     return sl_fail (e, "sinks: the threshold is %g, allowed is a number",
                     m->threshold);
   if (m->thresholds < 0 || m->thresholds > SL_MOST_THRESHOLDS)
     return sl_fail (e, "sinks: a curve of %d thresholds, allowed is up to %d",
                     m->thresholds, SL_MOST_THRESHOLDS);
+  for (int i = 0; i < m->thresholds; i++)
+    if (!isfinite (m->curve[i]))
+      return sl_fail (e,
+                      "sinks: threshold %d of the curve is %g, allowed is a "
+                      "number",
+                      i + 1, m->curve[i]);
+  if (m->maps && m->keeps > 0)
+    return sl_fail (e,
+                    "sinks: maps of all heads, and %d heads to keep; allowed "
+                    "is one of the two",
+                    m->keeps);
   for (int i = 0; i < m->keeps; i++)
     if (m->keep[i].layer < 0 || m->keep[i].layer >= m->layers ||
         m->keep[i].head < 0 || m->keep[i].head >= m->heads)
@@ -96,6 +112,17 @@ static int check_trigger (const sl_measuring *m, long sample, sl_error *e) {
                   sample + 1, j, m->tokens - 1);
 }
 
+/* A NaN differs from itself: every token would be a document, every row a
+** trigger row. */
+static int check_numbers (const char *what, const double *x, long samples,
+                          int tokens, sl_error *e) {
+  for (long i = 0; x && i < samples * tokens; i++)
+    if (isnan (x[i]))
+      return sl_fail (e, "sinks: the %s of sample %ld, token %ld is NaN", what,
+                      i / tokens + 1, i % tokens + 1);
+  return 0;
+}
+
 static int check_groups (const sl_measuring *m, long samples, sl_error *e) {
   const sl_labels *l = &m->labels;
   const long n = l->group_wide ? samples * m->tokens : samples;
@@ -124,5 +151,9 @@ int sl_measuring_check (const sl_measuring *m, long samples, sl_error *e) {
                      l->length ? (int)l->length[i] : m->tokens, e) < 0)
       return -1;
   }
+  if (check_numbers ("document", l->documents, samples, m->tokens, e) < 0 ||
+      (l->trigger_wide &&
+       check_numbers ("trigger", l->trigger, samples, m->tokens, e) < 0))
+    return -1;
   return check_groups (m, samples, e);
 }

@@ -65,16 +65,16 @@ void sl_maps_row (sl_maps *m, int head, int query, double null, const void *w,
   }
 }
 
-/* A row's 'n' samples and nb others with their mean and m2 (NULL: zeros). */
+/* A row's 'n' samples and nb others with their mean and m2. */
 static void merge_row (size_t t, long n, double *mean, double *m2, long nb,
                        const double *mean_b, const double *m2_b) {
   double share;
   if (nb == 0) return;
   share = (double)nb / (double)(n + nb);
   for (size_t j = 0; j < t; j++) {
-    const double d = (mean_b ? mean_b[j] : 0) - mean[j];
+    const double d = mean_b[j] - mean[j];
     mean[j] += d * share;
-    m2[j] += (m2_b ? m2_b[j] : 0) + d * d * share * (double)n;
+    m2[j] += m2_b[j] + d * d * share * (double)n;
   }
 }
 
@@ -87,13 +87,12 @@ void sl_maps_merge (sl_maps *into, const sl_maps *m) {
   }
 }
 
-void sl_maps_result (sl_maps *m, long samples) {
+void sl_maps_result (sl_maps *m) {
   const size_t t = (size_t)m->columns;
   for (size_t r = 0; r < m->heads * (size_t)m->tokens; r++) {
+    const long n = m->count[r];
     double *m2 = m->m2 + r * t;
-    merge_row (t, m->count[r], m->mean + r * t, m2, samples - m->count[r], NULL,
-               NULL);
     for (size_t j = 0; j < t; j++)
-      m2[j] = samples > 1 ? sqrt (m2[j] / (double)(samples - 1)) : NAN;
+      m2[j] = n > 1 ? sqrt (m2[j] / (double)(n - 1)) : NAN;
   }
 }

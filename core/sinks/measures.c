@@ -54,11 +54,14 @@ static double contribution (const sl_row_facts *f) {
   return fabs (f->first) * f->norm;
 }
 
+/* Counts and comparisons would take a NaN for a small weight. */
 static double largest_first (const sl_row_facts *f) {
+  if (isnan (size_of (f))) return NAN;
   return f->first != 0 && fabs (f->first) >= f->scan.largest;
 }
 
 static double zeros (const sl_row_facts *f) {
+  if (isnan (f->scan.size)) return NAN;
   return f->tokens > 0 ? (double)f->scan.zeros / f->tokens : 0;
 }
 

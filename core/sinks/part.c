@@ -313,6 +313,18 @@ void sl_part_begin (sl_part *p, long first, long n) {
     sl_tally_reset (&p->open[i]);
 }
 
+/* Keeps the first head of a sample that is shown a second time: it would count
+** twice, and stand for another one that was left out. */
+static void note_shown (sl_part *p, long sample, size_t head) {
+  const size_t bit = (size_t)sample * p->per_sample + head;
+  const unsigned char mask = (unsigned char)(1 << bit % 8);
+  if (p->shown[bit / 8] & mask && p->again == 0) {
+    p->again = sample + 1;
+    p->again_head = head;
+  }
+  p->shown[bit / 8] |= mask;
+}
+
 int sl_part_end (sl_part *p) {
   if (p->misfit.what != NULL || p->no_memory) return -1;
   for (long i = 0; i < p->n; i++)
@@ -323,8 +335,9 @@ int sl_part_end (sl_part *p) {
       close_segment (p, t, h, open);
       sl_tally_merge (&p->total[h], t);
       p->samples[h]++;
+      if (p->calls) note_shown (p, p->first + i, h);
     }
-  return 0;
+  return p->again ? -1 : 0;
 }
 
 void sl_part_merge (sl_part *into, const sl_part *p) {
@@ -348,6 +361,7 @@ void sl_part_free (sl_part *p) {
   sl_free (p->open);
   sl_free (p->total);
   sl_free (p->samples);
+  sl_free (p->shown);
   sl_free (p->group);
   sl_free (p->w);
   sl_free (p->norms);

@@ -32,6 +32,11 @@ typedef struct sl_part {
   sl_open_columns columns;
   sl_tally *total; /* [head of all layers] */
   long *samples;   /* [head of all layers]: that showed a row */
+  /* With calls, a bit for each [sample of all][head of all layers] that showed
+  ** a row, and the first that came again: its sample from 1; 0: none. */
+  unsigned char *shown;
+  long again;
+  size_t again_head;
   sl_keys keys;
   sl_group *group; /* [head of all layers][group] */
   sl_maps maps;

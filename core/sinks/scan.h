@@ -53,5 +53,10 @@ static inline double sl_smaller_of (double a, double b) {
   return a != a || a <= b ? a : b;
 }
 
+/* 1 above the bound, else 0; a NaN stays one in sums of these. */
+static inline double sl_above (double x, double bound) {
+  return x != x ? x : x > bound;
+}
+
 const sl_scan_kernels *sl_scan_pick (sl_dtype dtype);
 #endif

@@ -48,8 +48,9 @@ enum {
 };
 
 enum {
-  SL_SHARES = 3,          /* first 1, 4 and 8 keys */
-  SL_MOST_THRESHOLDS = 16 /* of a curve */
+  SL_SHARES = 3,           /* first 1, 4 and 8 keys */
+  SL_MOST_THRESHOLDS = 16, /* of a curve */
+  SL_MOST_HEADS = 1 << 20  /* of all layers */
 };
 extern const int sl_share_keys[SL_SHARES];
 
@@ -169,8 +170,10 @@ typedef struct sl_sinks {
   double *key_norm, *value_norm, *output_norm;
   int groups;
   sl_group_sinks *group; /* [layer][head][group]; NULL: none */
-  /* Heads that are kept: all in order with maps. [kept][query][key], zero where
-  ** nothing is seen; std with n - 1, NaN for one sample. */
+  /* Heads that are kept: all in order with maps. [kept][query][key], over the
+  ** samples in which the query sees a key, zero where nothing is seen; std with
+  ** n - 1, NaN for one sample. A query is a column of the batch: left padding
+  ** and documents do not move it. */
   int kept;
   double *mean, *std;
   /* [kept][query][extra]: the mean of what is not on tokens: first 1 - all of

@@ -43,11 +43,11 @@ void sl_tally_close (sl_tally *t, const sl_measuring *m) {
   if (t->used == 0) return;
   t->segments++;
   t->norms += t->norm;
-  t->over += a > m->threshold;
-  t->over_proxy += proxy > m->threshold;
+  t->over += sl_above (a, m->threshold);
+  t->over_proxy += sl_above (proxy, m->threshold);
   for (int i = 0; i < m->thresholds; i++) {
-    t->over_at[i] += a > m->curve[i];
-    t->proxy_at[i] += proxy > m->curve[i];
+    t->over_at[i] += sl_above (a, m->curve[i]);
+    t->proxy_at[i] += sl_above (proxy, m->curve[i]);
   }
 }
 
@@ -110,8 +110,8 @@ static void segment_result (const sl_tally *t, const sl_measuring *m,
   const int columns = (m->measures & SL_MEASURE_COLUMNS) != 0;
   out->segments = t->segments;
   out->value_norm = t->norms / segments;
-  out->rate = (double)t->over / segments;
-  out->proxy_rate = (double)t->over_proxy / segments;
+  out->rate = t->over / segments;
+  out->proxy_rate = t->over_proxy / segments;
   out->null_rate = columns ? t->of.null_rate / nulls : NAN;
   out->null_above = columns ? t->of.null_above / nulls : NAN;
   out->column_entropy = columns ? t->of.column_entropy / segments : NAN;
@@ -121,8 +121,8 @@ static void segment_result (const sl_tally *t, const sl_measuring *m,
   out->value_drain = t->of.value_drain / (double)t->of.drains;
   out->drain = t->of.drain / (double)t->of.drains;
   for (int i = 0; i < m->thresholds; i++)
-    out->curve[i] = (sl_rate){ m->curve[i], (double)t->over_at[i] / segments,
-                               (double)t->proxy_at[i] / segments,
+    out->curve[i] = (sl_rate){ m->curve[i], t->over_at[i] / segments,
+                               t->proxy_at[i] / segments,
                                columns ? t->of.null_at[i] / nulls : NAN };
 }
 
@@ -149,6 +149,7 @@ void sl_tally_result (const sl_tally *t, const sl_measuring *m, long rows,
   for (int i = 0; i < SL_SHARES; i++) {
     out->share[i] = t->share[i] / (double)t->share_rows;
     out->boost[i] = t->share[i] / t->even[i];
-    out->largest[i] = t->largest[i] / (double)t->share_rows;
+    out->largest[i] =
+        isnan (out->share[i]) ? NAN : t->largest[i] / (double)t->share_rows;
   }
 }

@@ -29,7 +29,8 @@ typedef struct sl_tally {
   sl_spread first;  /* A[i,1] of plain rows */
   double first_min; /* infinite: no plain row yet */
   double norms;     /* || W_O v_1 || over segments */
-  long over, over_proxy, over_at[SL_MOST_THRESHOLDS],
+  /* segments over the threshold; NaN once one of their weights was */
+  double over, over_proxy, over_at[SL_MOST_THRESHOLDS],
       proxy_at[SL_MOST_THRESHOLDS];
   double share[SL_SHARES], even[SL_SHARES], largest[SL_SHARES];
   long share_rows;
@@ -51,8 +52,8 @@ void sl_tally_merge (sl_tally *into, const sl_tally *t);
 void sl_tally_result (const sl_tally *t, const sl_measuring *m, long rows,
                       sl_head_sinks *out);
 
-/* Mean and spread of every weight over samples. A row that a sample does not
-** have counts as zeros. */
+/* Mean and spread of every weight over the samples that have its row: padding
+** and rows that see nothing would dilute them. */
 typedef struct sl_maps {
   size_t heads; /* kept */
   int tokens, columns;
@@ -69,6 +70,7 @@ void sl_maps_free (sl_maps *m);
 void sl_maps_row (sl_maps *m, int head, int query, double null, const void *w,
                   sl_dtype dtype, int shown);
 void sl_maps_merge (sl_maps *into, const sl_maps *m);
-/* m2 becomes the standard deviation with samples - 1 (NaN for one sample). */
-void sl_maps_result (sl_maps *m, long samples);
+/* m2 becomes the standard deviation with n - 1 of the n samples that had the
+** row (NaN for one or none). */
+void sl_maps_result (sl_maps *m);
 #endif

@@ -59,7 +59,8 @@ local function collect(given)
     registers = { "integer", default = 0, min = 0 },
     dtype = { "string", default = "f32", choices = { "f32", "f64" } },
   })
-  local watched, stream = measures.read(what, o.measures)
+  local watched, stream = measures.read(what, o.measures, o.hidden)
+  measures.check(what, o)
   local collector = core.sink_collector { layers = o.layers, heads = o.heads,
     tokens = o.tokens, samples = o.samples, batch = o.batch, trigger = o.trigger,
     length = o.length, start = o.start, documents = o.documents, group = o.groups,
@@ -113,7 +114,11 @@ function methods:watch(sample, f, given)
   end
   if o.output then
     for layer = at.layer, at.last do
-      self.collector:output(layer, o.output(layer))
+      local w = o.output(layer)
+      if w ~= nil then
+        check.argument(what, ("W_O of layer %d"):format(layer), w, "tensor")
+      end
+      self.collector:output(layer, w)
     end
   end
   self.collector:begin(sample, at.n, at.layer, at.head)
@@ -189,7 +194,7 @@ function methods:finish()
   local o = self.options
   local found = self.collector:finish()
   if self.states then found.hidden = hidden.finish(self.states) end
-  return finish(found, o.prefix + o.registers, o.null_mass)
+  return finish(found, o.prefix + o.registers, o.null_mass, o.keep)
 end
 
 return collect

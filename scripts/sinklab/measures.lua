@@ -32,12 +32,45 @@ for group, names in pairs(measures.groups) do
   for _, name in ipairs(names) do group_of[name] = group end
 end
 
+--- Raise unless `list` is one: values at 1, 2, ... and at nothing else, or else what is
+-- named in it would be passed over.
+local function check_list(what, key, list, of)
+  local n = 0
+  for _ in pairs(list) do n = n + 1 end
+  if n ~= #list then
+    check.fail("%s: option '%s' must be a list of %s, without names and gaps", what, key,
+      of)
+  end
+end
+
+--- Raise on values that the core would not know how to name.
+-- @param what  the function, for messages
+-- @param o     options as `rules` has read them
+function measures.check(what, o)
+  for i, t in ipairs(o.thresholds or {}) do
+    if type(t) ~= "number" or not (t > 0 and t <= 1) then
+      check.fail("%s: thresholds[%d] is %s; it must be a number above 0 and at most 1",
+        what, i, tostring(t))
+    end
+  end
+  if o.thresholds then check_list(what, "thresholds", o.thresholds, "numbers") end
+  if o.keep then check_list(what, "keep", o.keep, "{ layer, head }") end
+  if o.keep and o.maps then
+    check.fail("%s: option 'keep' names some heads, 'maps' keeps all: one of the two",
+      what)
+  end
+end
+
 --- Which groups a user's list of groups and measures asks for.
 -- @param what   the function, for messages
--- @param given  nil, "all", a name, or a list of names of groups or measures
+-- @param given   nil, "all", a name, or a list of names of groups or measures
+-- @param hidden  options of the residual stream, which must be asked for then; or nil
 -- @return list for the core, whether the residual stream is asked for
-function measures.read(what, given)
+function measures.read(what, given, hidden)
   local on, list = {}, {}
+  if type(given) == "table" then
+    check_list(what, "measures", given, "names of measures")
+  end
   if given == "all" then
     for group in pairs(measures.groups) do on[group] = true end
   else
@@ -52,6 +85,10 @@ function measures.read(what, given)
   end
   for group in pairs(on) do
     if watching[group] then list[#list + 1] = group end
+  end
+  if hidden and not on.hidden then
+    check.fail("%s: option 'hidden' is for the residual stream, which is not measured (try measures = { \"hidden\" })",
+      what)
   end
   return list, on.hidden or false
 end

@@ -4,7 +4,8 @@ local check = require "sinklab.check"
 
 local segments = {}
 
-local function check_shape(what, name, tensor, shape)
+--- Raise unless one of a batch's labels is a tensor of this shape.
+function segments.check_shape(what, name, tensor, shape)
   if not core.is_tensor(tensor) then
     check.fail("%s: the batch's %s must be a tensor, got a %s", what, name, type(tensor))
   end
@@ -31,15 +32,16 @@ function segments.begin(what, model, batch)
   local position = core.arange(T, dtype):reshape { 1, T }
   local start = core.zeros({ B, 1 }, dtype)
   if batch.start then
-    check_shape(what, "start", batch.start, { B })
+    segments.check_shape(what, "start", batch.start, { B })
     start = batch.start:to(dtype):reshape { B, 1 }
   end
   local begin = start + position * 0
   if batch.documents and T > 1 then
-    check_shape(what, "documents", batch.documents, { B, T })
-    local d = batch.documents:to(dtype)
+    segments.check_shape(what, "documents", batch.documents, { B, T })
+    -- compared as they are: large numbers that differ may be one in the model's precision
+    local d = batch.documents
     local changed = core.concat({ core.zeros({ B, 1 }, dtype),
-      core.ne(d:narrow(2, 2, T - 1), d:narrow(2, 1, T - 1)) }, 2)
+      core.ne(d:narrow(2, 2, T - 1), d:narrow(2, 1, T - 1)):to(dtype) }, 2)
     changed = changed * core.gt(position, start)
     -- where the document that a token is in begins: one number a document, looked up
     local index = core.cumsum(changed, 2)

@@ -96,9 +96,13 @@ local function measure(model, batch, given)
     check.fail("%s: '%s' is a mix without weights: there is nothing to measure", what,
       mechanism.name)
   end
-  local watched, stream = measures.read(what, o.measures)
+  local watched, stream = measures.read(what, o.measures, o.hidden)
+  measures.check(what, o)
   local claimed = mechanism.claims.null_mass
   local samples, tokens = batch.x.shape[1], batch.x.shape[2]
+  if batch.length ~= nil then
+    segments.check_shape(what, "length", batch.length, { samples })
+  end
   local shard = divisor(samples, SHARD)
   local begins = segments.begin(what, model, batch)
   local x = shard_of(batch.x, shard)
@@ -124,8 +128,8 @@ local function measure(model, batch, given)
   if stream then
     found.hidden = residuals(what, model, batch, begins, shard, o.hidden)
   end
-  return finish(found, model.attention.prefix + model.registers, claimed)
+  return finish(found, model.attention.prefix + model.registers, claimed, o.keep)
 end
 
-return setmetatable({ collect = collect, hidden = hidden.hidden }, { __call = function(_, ...) return measure(...) end,
-  __doc = measure })
+return setmetatable({ collect = collect, hidden = hidden.hidden },
+  { __call = function(_, ...) return measure(...) end, __doc = measure })

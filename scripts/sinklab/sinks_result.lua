@@ -128,7 +128,9 @@ end
 -- @param found    its table
 -- @param virtual  keys that are no tokens
 -- @param claimed  whether what a row's weights leave is mass on nothing
-local function finish(found, virtual, claimed)
+-- @param keep     the heads that were to be kept, or nil: the list may be empty
+local function finish(found, virtual, claimed, keep)
+  found.kept = found.kept or keep and {}
   found.first = summary(found.heads, "first_mean")
   for _, key in ipairs(summarised) do
     if found.heads[1][key] then found[key] = summary(found.heads, key) end

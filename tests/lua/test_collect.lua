@@ -140,7 +140,7 @@ check.test("mistakes are named", function()
   check.raises("oh dear", c.watch, c, 2, function() error "oh dear" end)
   for i = 1, 6 do c:watch(i, function() model:forward(part(batch.x, i, 1)) end) end
   check.raises("watching sample 2 ended with an error", c.finish, c)
-  check.raises("thresholds[2]: expected a number, got string", collector,
+  check.raises("thresholds[2] is a; it must be a number", collector,
     { thresholds = { 0.1, "a" } })
   check.raises("the largest of the groups is", collector,
     { groups = core.full({ 6 }, 0 / 0, "f64") })
@@ -154,7 +154,8 @@ check.test("mistakes are named", function()
     { maps = false, keep = { { 3, 1 } } })
   check.raises("layer 1, head 2 is to be kept twice", collector,
     { maps = false, keep = { { 1, 2 }, { 1, 2 } } })
-  check.raises("keep[1]: expected { layer, head }", collector, { keep = { 3 } })
+  check.raises("keep[1]: expected { layer, head }", collector,
+    { maps = false, keep = { 3 } })
   check.raises("7 samples, 8 at once", lab.sinks.collect,
     { layers = 1, heads = 1, tokens = 1, samples = 7, batch = 8 })
 end)
