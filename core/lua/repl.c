@@ -236,7 +236,8 @@ static int complete (editor *ed, wchar_t *key) {
       el_set (ed->line, EL_REFRESH);
     } else
       el_beep (ed->line);
-  }
+  } else
+    el_beep (ed->line);
   lua_settop (L, top);
   return typed;
 }
@@ -291,7 +292,7 @@ static int read_input (editor *ed, int *silent) {
 }
 
 static int converse (sl_session *s) {
-  enum { PATIENCE = 2 }; /* presses of Ctrl-C that an impatient person makes */
+  enum { PATIENCE = 1 }; /* presses of Ctrl-C that an impatient person adds */
   editor ed;
   int code = LUA_OK, silent = 0, read, status;
   if (editor_open (&ed, s) != 0) {

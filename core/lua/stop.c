@@ -4,6 +4,7 @@
 #include "lua/session.h"
 #include <errno.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <unistd.h>
 
 /* Instructions between a signal and the error it becomes. */
@@ -29,6 +30,7 @@ static int resume (lua_State *L, lua_State *co, int n) {
     return -1;
   }
   lua_xmove (L, co, n);
+  atomic_signal_fence (memory_order_seq_cst); /* r is whole before it is seen */
   top_running = &r;
   status = lua_resume (co, L, n, &got);
   top_running = r.below;
@@ -132,7 +134,7 @@ void sl_session_patience (int presses) {
 }
 
 static void on_signal (int number) {
-  static const char said[] = "\nstopping at the next safe place; Ctrl-C twice "
+  static const char said[] = "\nstopping at the next safe place; Ctrl-C once "
                              "more ends sinklab\n";
   if (number == SIGINT && sl_interrupted && patience > 0) {
     int code = errno;
