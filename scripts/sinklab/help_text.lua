@@ -12,20 +12,7 @@ local WIDEST = 96
 -- A longer name has a line of its own.
 local LONG_NAME = 26
 
---- Words broken into lines of at most `width`, the later ones after `indent` blanks.
-local function wrapped(words, width, indent)
-  local lines, line = {}, ""
-  for word in words:gmatch "%S+" do
-    if line ~= "" and text.width(line) + 1 + text.width(word) > width then
-      lines[#lines + 1] = line
-      line = (" "):rep(indent) .. word
-    else
-      line = line == "" and word or line .. " " .. word
-    end
-  end
-  lines[#lines + 1] = line
-  return table.concat(lines, "\n")
-end
+local wrapped = text.wrap
 
 local function indented(code) return "  " .. code:gsub("\n", "\n  ") end
 

@@ -70,6 +70,30 @@ function text.table(names, rows)
   return table.concat(lines, "\n")
 end
 
+--- Words broken into lines.
+-- @param s       text
+-- @param width   columns of a line; a longer word has a line of its own
+-- @param indent  blanks before every line but the first, default 0
+-- @return text
+-- @example
+--   print(lab.text.wrap("weights sum to one over the visible keys", 16, 2))
+function text.wrap(s, width, indent)
+  local what = "lab.text.wrap"
+  want(what, s, "string", "a string")
+  want(what .. ": the width", width, "number", "a number")
+  local lines, line = {}, ""
+  for word in s:gmatch "%S+" do
+    if line ~= "" and text.width(line) + 1 + text.width(word) > width then
+      lines[#lines + 1] = line
+      line = (" "):rep(indent or 0) .. word
+    else
+      line = line == "" and word or line .. " " .. word
+    end
+  end
+  lines[#lines + 1] = line
+  return table.concat(lines, "\n")
+end
+
 --- "a, b or c" from a list.
 -- @param list  of texts
 -- @return text

@@ -1,16 +1,20 @@
 --- help.lua - sinklab help: every command in a line, or one of them in full.
 local command = require "sinklab.command"
+local text = require "sinklab.text"
+
+-- Where the words on a command begin.
+local COLUMN = 34
 
 local function overview()
-  print "sinklab: a laboratory for attention sinks\n\nCommands:"
-  local rows, width = {}, 0
-  for i, name in ipairs(command.names) do
+  print "sinklab: a laboratory for attention sinks\n\nCommands, after `sinklab`:"
+  for _, name in ipairs(command.names) do
     local spec = command.find(name)
-    rows[i] = { command.usage(name, spec, true), spec.doc }
-    width = math.max(width, #rows[i][1])
-  end
-  for _, row in ipairs(rows) do
-    print(("  sinklab %-" .. width .. "s  %s"):format(row[1], row[2]))
+    local left = "  " .. command.usage(name, spec, true)
+    local doc = text.wrap(spec.doc, 80 - COLUMN, 0):gsub("\n", "\n" .. (" "):rep(COLUMN))
+    -- A long usage has a line of its own.
+    if #left > COLUMN - 2 then left = left .. "\n" end
+    local last = left:match "[^\n]*$"
+    print(left .. (" "):rep(COLUMN - #last) .. doc)
   end
   print "\nOptions (a script's own: sinklab run SCRIPT --help):"
   local options = { command.find "run".options[1] }
