@@ -29,7 +29,9 @@ local opt = lab.options {
 }
 
 local model, message = lab.lm.open(opt.model)
-if not model then error(message, 0) end
+if not model then
+  error(message .. "\n  try: --model=FILE, a GGUF file or a Hugging Face folder", 0)
+end
 local tokenizer
 tokenizer, message = lab.lm.tokenizer(model.file)
 if not tokenizer then error(message, 0) end

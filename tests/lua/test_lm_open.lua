@@ -72,6 +72,20 @@ check.test("architectures, sizes and tensors by name", function()
   refused(scratch .. "/nowhere", "nowhere")
 end)
 
+check.test("rotary positions in the words of later config.json files", function()
+  local function rope(name, parameters)
+    return assert(lab.lm.open(folder(name, { rope_theta = lab.json.null,
+      rope_parameters = parameters }))).config.rope
+  end
+  check.equal(rope("r1", { rope_type = "default", rope_theta = 500000 }).base, 500000)
+  local scaled = rope("r2", { rope_type = "linear", rope_theta = 20000, factor = 4 })
+  check.equal({ scaled.base, scaled.divisors[1] }, { 20000, 4 })
+  local two = rope("r3", { full_attention = { rope_type = "default", rope_theta = 1e6 },
+    sliding_attention = { rope_type = "default", rope_theta = 3e4 } })
+  check.close({ two.base, two.local_base }, { 1e6, 3e4 }, 0)
+  check.equal(rope("r4", { rope_theta = 100, partial_rotary_factor = 0.5 }).rotated, 2)
+end)
+
 check.test("what early Gemma 2 files leave out", function()
   local source <close> = assert(io.open(models .. "arch/gemma2/model.gguf", "rb"))
   local bytes = source:read "a"

@@ -183,6 +183,16 @@ local function setting(self, what, value, default)
   return value
 end
 
+--- What later config.json files gather in one table, or in one for each kind of layer:
+-- those of full attention, and the table of layers with a window.
+function Reader:rope_parameters()
+  local o = self.metadata.rope_parameters
+  if type(o) ~= "table" then return {}, {} end
+  if type(o.full_attention) ~= "table" then return o, {} end
+  return o.full_attention, type(o.sliding_attention) == "table" and o.sliding_attention
+      or {}
+end
+
 --- Type and settings of the scaling in either form, or nil.
 local function scaling_of(self, c)
   if self.form == "gguf" then
@@ -196,12 +206,11 @@ local function scaling_of(self, c)
       attention_factor = get "scaling.attn_factor" }
   end
   local o = self.metadata.rope_scaling
-  if o == nil or o == core.json_null then o = self.metadata.rope_parameters end
-  if type(o) ~= "table" then return nil end
+  if type(o) ~= "table" then o = self:rope_parameters() end
+  if type(o.rope_theta) == "number" then c.rope_base = o.rope_theta end
   local kind = o.rope_type or o.type
-  if kind == "default" then return nil end
+  if kind == nil or kind == "default" then return nil end
   if kind == "su" then kind = "longrope" end
-  c.rope_base = type(o.rope_theta) == "number" and o.rope_theta or c.rope_base
   return kind, o
 end
 
@@ -216,8 +225,9 @@ end
 -- window; `long` and `short` divisors with `original` where the length decides.
 local function read_rope(self, entry, c)
   local positions = of_form(entry.positions, self.form)
+  local full, near = self:rope_parameters()
   local part = self:value { hf = { "partial_rotary_factor", "rotary_pct" } }
-      or entry.rotary_part or 1
+      or full.partial_rotary_factor or entry.rotary_part or 1
   if type(part) ~= "number" or not (part > 0 and part <= 1) then
     self:refuse("the rotary part of a head is %s; it must be above 0 and at most 1",
       tostring(part))
@@ -228,7 +238,9 @@ local function read_rope(self, entry, c)
     rope.rotated = self:size "rotated" or c.d_head
   else
     rope.rotated = math.floor(c.d_head * part)
-    rope.local_base = self.metadata.rope_local_base_freq or rope.local_base
+    local given = self.metadata.rope_local_base_freq or near.rope_theta
+    rope.local_base = given and setting(self, "base in layers with a window", given)
+        or rope.local_base
   end
   if rope.rotated % 2 ~= 0 or rope.rotated < 2 or rope.rotated > c.d_head then
     self:refuse("%d numbers of a head would turn by rotary positions; it must be an even number from 2 to the width of a head, %d",
