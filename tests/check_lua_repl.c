@@ -213,7 +213,7 @@ START_TEST (sweep_stops) {
   start ();
   terminal_press ("> ", "function forever(p)\n");
   terminal_press (">> ", "io.stderr:write('go', 'ing\\n')\n");
-  terminal_press (">> ", "while true do p.n = p.n + 1 end\n");
+  terminal_press (">> ", ENDLESS "\n");
   terminal_press (">> ", "end\n");
   terminal_press ("> ", "lab.sweep { grid = { n = { 1 } }, run = forever };\n");
   terminal_expect ("going");
