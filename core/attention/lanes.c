@@ -60,8 +60,11 @@ static void place (const sl_head *h, int row, block *b) {
 ** lanes that are no queries. */
 static __attribute__ ((noinline)) void
 transpose (const block *b, int width, double scale, sl_grid m, real *out) {
-  sl_pack (SL_QUERIES, b->queries, width, (real)scale, m.x + b->row * m.row,
-           m.row, m.col, out);
+  const real *x = m.x + b->row * m.row;
+  if (scale == 1)
+    sl_pack (SL_QUERIES, b->queries, width, 1, x, m.row, m.col, out);
+  else
+    sl_pack (SL_QUERIES, b->queries, width, (real)scale, x, m.row, m.col, out);
 }
 
 /* out (n x 16) = a (n x width) b (width x 16) */
@@ -104,11 +107,19 @@ to_keys (const sl_head *h, ptrdiff_t keys, ptrdiff_t n, ptrdiff_t k,
   product (h, keys, n, k, a, SL_QUERIES, 1, b, 1, c, c_row);
 }
 
-/* 1 if n numbers, 'step' apart, are finite. */
-static int is_finite (ptrdiff_t n, const real *x, ptrdiff_t step) {
-  real sum = 0; /* 0 x is 0, or else NaN */
-  for (ptrdiff_t i = 0; i < n; i++) sum += 0 * x[i * step];
-  return sum == 0;
+/* 1 if the lanes of every vector are finite: 0 x is 0 then, else NaN. */
+static int are_finite (sl_lanes x) {
+  const sl_mask bad = (sl_mask)(0 * x != 0);
+  int found = 0;
+  for (int i = 0; i < SL_LANES; i++) found |= bad[i] != 0;
+  return !found;
+}
+
+/* The sum of 0 x over n numbers: 0 if they are finite, else NaN. */
+static real nothing (ptrdiff_t n, const real *x) {
+  real sum = 0;
+  for (ptrdiff_t i = 0; i < n; i++) sum += 0 * x[i];
+  return sum;
 }
 
 /* Put 'value' where a lane does not see the key. Lanes see ever more keys, but
@@ -119,11 +130,11 @@ static void mask (const block *b, real value, real *x) {
     const sl_lanes seen = sl_load (b->seen + l);
     const int most = b->most[l / SL_LANES];
     int j = l + SL_LANES <= b->queries ? (int)b->seen[l] : 0;
-    for (; j < most; j++)
-      sl_store (x + sl_at (j, l),
-                sl_select ((sl_mask)(seen > sl_every ((real)j)),
-                           sl_load (x + sl_at (j, l)), v));
-    for (; j < b->keys; j++) sl_store (x + sl_at (j, l), v);
+    sl_lanes key = sl_every ((real)j);
+    real *at = x + sl_at (j, l);
+    for (; j < most; j++, at += SL_QUERIES, key += (real)1)
+      sl_store (at, sl_select ((sl_mask)(seen > key), sl_load (at), v));
+    for (; j < b->keys; j++, at += SL_QUERIES) sl_store (at, v);
   }
 }
 
@@ -185,7 +196,7 @@ static void forward_block (sl_head *h, int row) {
                   sl_from (h->v, j), j > 0, out, h->out_row);
     }
     /* the first query has met every value, with weight 0 or not */
-    if (b.seen[0] < b.keys && !is_finite (p->dv, out, 1))
+    if (b.seen[0] < b.keys && nothing (p->dv, out) != 0)
       for (int i = 0; i < b.queries; i++)
         to_queries (h, 1, p->dv, (int)b.seen[i], b.weights + i, h->v, 0,
                     out + i * h->out_row, h->out_row);
@@ -233,11 +244,13 @@ static void spread_singly (const sl_head *h, const block *b) {
 ** finite: it would be in all its scores. The first key is seen by all queries,
 ** and the last query sees all keys. */
 static int all_finite (const block *b) {
-  const int last = b->queries - 1, partly = (int)b->seen[0];
-  return is_finite (b->queries, b->scores, 1) &&
-         is_finite (b->queries, b->dweights, 1) &&
-         is_finite (b->keys - partly, b->scores + sl_at (partly, last),
-                    SL_QUERIES);
+  const int l = (b->queries - 1) / SL_LANES * SL_LANES; /* of the last query */
+  sl_lanes sum = { 0 };
+  for (int i = 0; i < SL_QUERIES; i += SL_LANES)
+    sum += 0 * sl_load (b->scores + i) + 0 * sl_load (b->dweights + i);
+  for (int j = (int)b->seen[0]; j < b->keys; j++)
+    sum += 0 * sl_load (b->scores + sl_at (j, l));
+  return are_finite (sum);
 }
 
 /* dW = dO V^T; dS = scale plugin' (dW) */

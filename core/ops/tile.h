@@ -38,18 +38,27 @@ SL_INLINE void sl_tile (int rows, int vectors, ptrdiff_t k, const real *a,
     SL_UNROLL for (int i = 0; i < rows; i++) {
       SL_UNROLL for (int v = 0; v < vectors; v++) sum[i][v] = (sl_lanes){ 0 };
     }
-  for (ptrdiff_t p = 0; p < k; p++) {
-    sl_lanes x[2];
-    SL_UNROLL for (int v = 0; v < vectors; v++) {
-      x[v] = *(const sl_lanes *)(b + v * SL_LANES);
-    }
-    SL_UNROLL for (int i = 0; i < rows; i++) {
-      const real factor = a[i * a_row];
-      SL_UNROLL for (int v = 0; v < vectors; v++) sum[i][v] += factor * x[v];
-    }
-    a += a_col;
-    b += b_row;
+#define SL_STEP                                                               \
+  do {                                                                        \
+    sl_lanes x[2];                                                            \
+    SL_UNROLL for (int v = 0; v < vectors; v++) {                             \
+      x[v] = *(const sl_lanes *)(b + v * SL_LANES);                           \
+    }                                                                         \
+    SL_UNROLL for (int i = 0; i < rows; i++) {                                \
+      const real factor = a[i * a_row];                                       \
+      SL_UNROLL for (int v = 0; v < vectors; v++) sum[i][v] += factor * x[v]; \
+    }                                                                         \
+    a += a_col;                                                               \
+    b += b_row;                                                               \
+  } while (0)
+  for (; k >= 4; k -= 4) {
+    SL_STEP;
+    SL_STEP;
+    SL_STEP;
+    SL_STEP;
   }
+  for (; k > 0; k--) SL_STEP;
+#undef SL_STEP
   SL_UNROLL for (int i = 0; i < rows; i++) {
     SL_UNROLL for (int v = 0; v < vectors; v++) {
       *(sl_lanes *)(c + v * SL_LANES) = sum[i][v];
