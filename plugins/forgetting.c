@@ -8,7 +8,9 @@
 ** everywhere. fixed: b is not learned either. For these two head h starts from
 ** b = -log (exp (1/T) - 1), that is f = exp (-1/T), with T spaced evenly in log between
 ** decay_min and decay_max, as published; there the range has no default, 2 and 128
-** are this file's. No positions are needed. */
+** are this file's. No positions are needed.
+**
+** Sinks: none reported either way. */
 #include <math.h>
 #include <sinklab/reduce.h>
 #include <sinklab/vmath.h>

@@ -8,7 +8,9 @@
 ** a_ij / sqrt (sum_{j<=i} gamma^(i-j)), then o_i / max (|sum_j a_ij|, 1). The paper
 ** has a norm over each head's output behind it, to which neither matters, and a swish
 ** gate; they belong to the model, not to this file. The sums over j are carried from
-** token to token, so the time is linear in the length. */
+** token to token, so the time is linear in the length.
+**
+** Sinks: not studied. */
 #include <math.h>
 #include <sinklab/reduce.h>
 #include <string.h>

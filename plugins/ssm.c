@@ -14,7 +14,9 @@
 ** dt_min and dt_max (within 5 % at the defaults: it is the bias that is drawn
 ** uniformly). A there is drawn from [a_min, a_max); here the heads stand evenly in that
 ** range, A = A_h exp (a_log). C.B has no scale. The short convolution before and the
-** gated norm behind the published block belong to the model, not to this file. */
+** gated norm behind the published block belong to the model, not to this file.
+**
+** Sinks: a "state sink" on boundary tokens is reported for Mamba-2 (arXiv 2606.00930). */
 #include <math.h>
 #include <sinklab/reduce.h>
 #include <sinklab/vmath.h>

@@ -3,6 +3,9 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "support/suite.h"
+#ifdef __ELF__
+#include <link.h>
+#endif
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -190,6 +193,41 @@ START_TEST (truncated) {
 }
 END_TEST
 
+#ifdef __ELF__
+/* A whole file whose tables point nowhere kills no process but a child's. */
+START_TEST (damaged) {
+  const char *folder = fresh_folder ();
+  sl_error e = { "" };
+  ElfW (Ehdr) header;
+  size_t size, tables = 0;
+  char *text = sl_file_read (BUILT "/relu.so", 0, &size, &e);
+  ck_assert_msg (text != NULL, "%s", e.text);
+  memcpy (&header, text, sizeof header);
+  for (size_t i = 0; i < header.e_phnum; i++) {
+    ElfW (Phdr) segment;
+    memcpy (&segment, text + header.e_phoff + i * sizeof segment,
+            sizeof segment);
+    if (segment.p_type != PT_DYNAMIC) continue;
+    for (size_t k = 0; k < segment.p_filesz / sizeof (ElfW (Dyn)); k++) {
+      char *at = text + segment.p_offset + k * sizeof (ElfW (Dyn));
+      ElfW (Dyn) entry;
+      memcpy (&entry, at, sizeof entry);
+      if (entry.d_tag != DT_STRTAB && entry.d_tag != DT_SYMTAB) continue;
+      entry.d_un.d_ptr = (ElfW (Addr))1 << (sizeof entry.d_tag * 8 - 18);
+      memcpy (at, &entry, sizeof entry);
+      tables++;
+    }
+  }
+  ck_assert_uint_eq (tables, 2);
+  ck_assert (sl_file_write ("relu.so", text, size, &e) == 0);
+  expect (refused ("./relu.so"), "relu.so: ");
+  expect (refused ("./relu.so"), "loading it ends the process");
+  sl_free (text);
+  remove_folder (folder);
+}
+END_TEST
+#endif
+
 START_TEST (not_a_plugin) {
   const char *folder = fresh_folder ();
   sl_error e = { "" };
@@ -275,8 +313,13 @@ START_TEST (refuses) {
 }
 END_TEST
 
+#ifdef __ELF__
+#define DAMAGED damaged,
+#else
+#define DAMAGED
+#endif
 SUITE_MAIN ("plugin", loads_in_both_precisions, hash_is_that_of_the_file,
             twice_is_the_same_handle, finds_along_the_path,
             lists_in_search_order, unknown_name_gets_nearest, bad_names,
-            file_name_must_be_the_name, truncated, not_a_plugin,
+            file_name_must_be_the_name, truncated, DAMAGED not_a_plugin,
             changed_on_disk, gate_and_mix_load, refuses)

@@ -5,10 +5,13 @@
 #include "base/isa.h"
 #include "base/memory.h"
 #include <dlfcn.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #ifdef __ELF__
 #include <elf.h>
 #endif
@@ -78,8 +81,30 @@ static int check_whole (const char *path, sl_error *e) {
 #endif
 }
 
+/* A file damaged elsewhere can kill the process in the dynamic linker: a child
+** tries first. 0 if it comes back, whatever it found. */
+static int try_loading (const char *path, sl_error *e) {
+  const pid_t child = fork ();
+  int status = 0;
+  if (child == 0) {
+    dlopen (path, RTLD_NOW | RTLD_LOCAL);
+    _exit (0);
+  }
+  if (child < 0) return 0; /* no process to spare: without the trial */
+  while (waitpid (child, &status, 0) < 0 && errno == EINTR) continue;
+  if (WIFEXITED (status) && WEXITSTATUS (status) == 0) return 0;
+  if (WIFEXITED (status))
+    return sl_fail (e, "%s: loading it ends the process with status %d",
+                    base_name (path), WEXITSTATUS (status));
+  return sl_fail (e,
+                  "%s: damaged shared object: loading it ends the process by "
+                  "signal %d (%s)",
+                  base_name (path), WTERMSIG (status),
+                  strsignal (WTERMSIG (status)));
+}
+
 /* The best variant of one precision that the instruction set in use allows. */
-static const sl_plugin *pick (void *so, const char *precision) {
+static const sl_plugin *pick (void *so, const char *precision, sl_isa *found) {
   static const char *const suffix[SL_ISA_COUNT] = { "", "_v3", "_v4" };
   for (int isa = (int)sl_isa_current (); isa >= 0; isa--) {
     char symbol[64];
@@ -87,6 +112,7 @@ static const sl_plugin *pick (void *so, const char *precision) {
     snprintf (symbol, sizeof symbol, "sinklab_plugin_%s%s", precision,
               suffix[isa]);
     p = dlsym (so, symbol);
+    *found = (sl_isa)isa;
     if (p) return p;
   }
   return NULL;
@@ -101,7 +127,7 @@ static int open_object (entry *n, const char *name, sl_error *e) {
     return sl_fail (e, "%s: cannot be loaded: %s", file, why ? why : "?");
   }
   for (int i = 0; i < 2; i++) {
-    n->loaded.plugin[i] = pick (so, precision[i]);
+    n->loaded.plugin[i] = pick (so, precision[i], &n->loaded.isa[i]);
     if (!n->loaded.plugin[i])
       return sl_fail (e,
                       "%s: has no symbol sinklab_plugin_%s: a plugin is "
@@ -196,7 +222,8 @@ const sl_loaded *sl_plugin_load (const char *name, sl_error *e) {
     sl_free (n);
     return NULL;
   }
-  if (check_whole (path, e) || sl_file_sha256 (path, n->loaded.hash, e) ||
+  if (check_whole (path, e) || try_loading (path, e) ||
+      sl_file_sha256 (path, n->loaded.hash, e) ||
       open_object (n, n->loaded.name, e)) {
     sl_free (n);
     return NULL;

@@ -2,6 +2,7 @@
 #ifndef SL_MECHANISM_H
 #define SL_MECHANISM_H
 #include "base/error.h"
+#include "base/isa.h"
 #include "tensor/tensor.h"
 #include <sinklab/plugin.h>
 
@@ -13,6 +14,7 @@ typedef struct sl_loaded {
   char hash[65]; /* SHA-256 of the file */
   const sl_plugin
       *plugin[2]; /* by sl_dtype, in the best variant for this machine */
+  sl_isa isa[2];  /* of these variants: the baseline where it has no other */
   struct sl_loaded *next;
 } sl_loaded;
 

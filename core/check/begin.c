@@ -16,9 +16,13 @@ void sl_check_load (sl_trial *t) {
     return;
   }
   p = l->plugin[SL_F64];
-  sl_trial_ok (t, "ABI %d.%d, %s, f32 and f64, for %s", p->abi_major,
-               p->abi_minor, sl_plugin_shape (p),
-               sl_isa_name (sl_isa_current ()));
+  if (l->isa[SL_F32] == l->isa[SL_F64])
+    sl_trial_ok (t, "ABI %d.%d, %s, f32 and f64, for %s", p->abi_major,
+                 p->abi_minor, sl_plugin_shape (p), sl_isa_name (l->isa[0]));
+  else
+    sl_trial_ok (t, "ABI %d.%d, %s, f32 for %s, f64 for %s", p->abi_major,
+                 p->abi_minor, sl_plugin_shape (p),
+                 sl_isa_name (l->isa[SL_F32]), sl_isa_name (l->isa[SL_F64]));
 }
 
 static void run_once (sl_trial *t, sl_problem *p, void *calls) {
