@@ -664,8 +664,39 @@ START_TEST (refusals) {
 }
 END_TEST
 
+/* Bytes of saved and scratch for one sequence of t tokens, 8 heads of 64. */
+static double workspace (int t) {
+  sl_attention_attr attr = { .mechanism = mechanism ("plugins/softmax.so"),
+                             .heads = 8,
+                             .kv_heads = 8,
+                             .d_head = 64,
+                             .scale = 1,
+                             .visibility = { 1, 0 } };
+  const sl_view view = { .ndim = 3,
+                         .dim = { 1, t, 512 },
+                         .stride = { (ptrdiff_t)t * 512, 512, 1 } };
+  const sl_view in[3] = { view, view, view };
+  sl_infer q = { .attr = &attr, .n_in = 3, .in = in };
+  sl_error e = { "" };
+  const sl_op *op = sl_op_find (SL_F32, "attention", &e);
+  ck_assert_msg (op != NULL && op->infer (&q, &e) == 0, "%s", e.text);
+  return 4.0 * (double)(q.saved + q.scratch);
+}
+
+/* Nothing is t x t: memory grows as the length. */
+START_TEST (long_sequences_need_little) {
+  double at_4096;
+  best_isa ();
+  at_4096 = workspace (4096);
+  ck_assert_msg (at_4096 < 16e6, "%g bytes for 4096 tokens", at_4096);
+  for (int t = 8192; t <= 32768; t *= 2)
+    CLOSE (workspace (t), at_4096 * t / 4096, 0, 0.05, "bytes for %d tokens",
+           t);
+}
+END_TEST
+
 SUITE_MAIN ("attention", definition_BASE, definition_V3, definition_V4,
             blocks_change_no_bit, padding_is_not_read,
             nothing_leaks_through_the_mask, lanes_agree_with_rows,
-            observers_see_every_row, model_of_the_paper, odd_lengths, empty,
-            refusals)
+            long_sequences_need_little, observers_see_every_row,
+            model_of_the_paper, odd_lengths, empty, refusals)

@@ -174,7 +174,8 @@ static int choose_block (const sl_attention_attr *a, int t) {
 ** the first one on, and enough of them to fill the lanes. */
 static int use_lanes (const sl_attention_attr *a, int t) {
   return a->mechanism->loaded->plugin[SL_F64]->block &&
-         a->visibility.window == 0 && !a->has_begin && t >= SL_LANES_FROM;
+         a->visibility.window == 0 && !a->has_begin && t >= SL_LANES_FROM &&
+         t <= SL_LANES_TO;
 }
 
 /* Where the products of a block find scratch: the largest of the five. */

@@ -7,7 +7,8 @@ enum {
   SL_MOST_ROWS = 32,       /* query rows of a block, at most */
   SL_RECOMPUTE_FROM = 256, /* default of sl_attention_attr.recompute_from */
   SL_LANES_FROM = 8,       /* shorter sequences waste too many lanes */
-  SL_GATHER_FROM = 65      /* tokens: keys and values are read often enough */
+  SL_LANES_TO = (1 << 24) - (1 << 16), /* an f32 counts so many keys */
+  SL_GATHER_FROM = 65 /* tokens: keys and values are read often enough */
 };
 
 /* The scratch of a product: sl_gemm_scratch of the variant that will run. */

@@ -196,7 +196,7 @@ static void forward_block (sl_head *h, int row) {
                   sl_from (h->v, j), j > 0, out, h->out_row);
     }
     /* the first query has met every value, with weight 0 or not */
-    if (b.seen[0] < b.keys && nothing (p->dv, out) != 0)
+    if (b.seen[0] < (real)b.keys && nothing (p->dv, out) != 0)
       for (int i = 0; i < b.queries; i++)
         to_queries (h, 1, p->dv, (int)b.seen[i], b.weights + i, h->v, 0,
                     out + i * h->out_row, h->out_row);
@@ -229,7 +229,7 @@ static void spread_singly (const sl_head *h, const block *b) {
                 h->dq.x + (b->row + i) * h->dq.row, h->dq.row);
   for (int j = 0; j < b->keys; j++) {
     int i = 0; /* the first query that sees the key, as all after it do */
-    while (b->seen[i] <= j) i++;
+    while (b->seen[i] <= (real)j) i++;
     if (h->dk.x)
       to_keys (h, 1, p->d, b->queries - i, b->dscores + sl_at (j, i),
                sl_from (h->q, b->row + i), h->dk.x + j * h->dk.row, h->dk.row);
@@ -264,7 +264,7 @@ static void backward_block (sl_head *h, int row) {
   if (p->recompute) weigh (h, &b);
   transpose (&b, p->dv, 1, h->dout, dout);
   times_queries (b.keys, p->dv, h->v, dout, b.dweights);
-  singly = b.seen[0] < b.keys && !all_finite (&b);
+  singly = b.seen[0] < (real)b.keys && !all_finite (&b);
   mask (&b, 0, b.dweights);
   tell (h, &b);
   h->block->backward (&h->call, b.keys, b.scores, b.weights, b.dweights,
