@@ -238,7 +238,8 @@ START_TEST (padding_is_not_read) {
 }
 END_TEST
 
-/* Rows first..last of a (1, t, width) view equal those of another, bit by bit. */
+/* Rows first..last of a (1, t, width) view equal those of another, bit by bit.
+** */
 static void same_rows (const op_bench *b, const sl_view *x, const sl_view *y,
                        int first, int last, const char *what) {
   const size_t bytes =
@@ -249,11 +250,11 @@ static void same_rows (const op_bench *b, const sl_view *x, const sl_view *y,
                    "%s: row %d differs", what, i);
 }
 
-/* A key, value, query or cotangent that is not finite reaches the tokens that see
-** it and no other. Window 3: token 20 is seen by 20, 21, 22, whose gradients reach
-** 18 to 22; rows, in blocks of 32 that hold all of them. No window: it is seen by
-** 20 and later ones, whose gradients reach all tokens but through keys and values
-** that only earlier ones see: lanes. */
+/* A key, value, query or cotangent that is not finite reaches the tokens that
+** see it and no other. Window 3: token 20 is seen by 20, 21, 22, whose
+** gradients reach 18 to 22; rows, in blocks of 32 that hold all of them. No
+** window: it is seen by 20 and later ones, whose gradients reach all tokens
+** but through keys and values that only earlier ones see: lanes. */
 static void leaks (int kind, int window, double junk) {
   enum { T = 40, J = 20 };
   brute x = { .batch = 1,

@@ -36,9 +36,9 @@ static sl_grid gather (sl_grid m, int n, int width, real *copy) {
   return (sl_grid){ copy, width, 1 };
 }
 
-/* Where the gradient of a head is summed: in place if its elements are adjacent
-** and its rows apart, unless it is to be gathered; else in 'copy', which add_sum
-** adds. */
+/* Where the gradient of a head is summed: in place if its elements are
+** adjacent and its rows apart, unless it is to be gathered; else in 'copy',
+** which add_sum adds. */
 static sl_sum sum_of (const sl_view *v, int sequence, int h, int width, int n,
                       int gathered, real *copy) {
   const ptrdiff_t row = v->stride[1];

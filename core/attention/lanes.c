@@ -1,21 +1,21 @@
 /* lanes.c - attention 16 queries at a time, scores [key][query].
 **
-** One vector holds a number of several queries, so a plugin needs no sums across
-** a vector, and every product reads its one factor by broadcast: only queries
-** and output gradients are transposed, once a block. Letters in comments: N keys
-** of a block, D width of a query and key, V width of a value.
+** One vector holds a number of several queries, so a plugin needs no sums
+** across a vector, and every product reads its one factor by broadcast: only
+** queries and output gradients are transposed, once a block. Letters in
+** comments: N keys of a block, D width of a query and key, V width of a value.
 **
-** Keys that a query does not see: their scores are replaced by the lowest finite
-** number before the plugin gets them, their weights and gradients by 0 after it.
-** Zero times infinity is not zero, so where a number is not finite and queries
-** see different keys the products take each query or key by itself: the same
-** sums in the same order, without what is not seen. */
+** Keys that a query does not see: their scores are replaced by the lowest
+** finite number before the plugin gets them, their weights and gradients by 0
+** after it. Zero times infinity is not zero, so where a number is not finite
+** and queries see different keys the products take each query or key by
+** itself: the same sums in the same order, without what is not seen. */
 #include "attention/attend.h"
 #include "ops/tile.h"
 #include <string.h>
 
-/* 16 queries against the first N keys. Lane i < queries sees the first seen[i] of
-** them; the others are no queries and see none. The matrices are N x 16. */
+/* 16 queries against the first N keys. Lane i < queries sees the first seen[i]
+** of them; the others are no queries and see none. The matrices are N x 16. */
 typedef struct block {
   int row, queries, keys;
   real seen[SL_QUERIES];
@@ -75,8 +75,8 @@ times_queries (int n, int width, sl_grid a, const real *b, real *out) {
               out + l, SL_QUERIES);
 }
 
-/* c (m x n) = or += a (m x k) b (k x n), where a is a part of a block, or of its
-** transpose. */
+/* c (m x n) = or += a (m x k) b (k x n), where a is a part of a block, or of
+** its transpose. */
 SL_INLINE void product (const sl_head *h, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k,
                         const real *a, ptrdiff_t a_row, ptrdiff_t a_col,
                         sl_grid b, int add, real *c, ptrdiff_t c_row) {

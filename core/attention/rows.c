@@ -1,7 +1,7 @@
 /* rows.c - attention a block of query rows at a time, scores [query][key].
 **
-** Letters in comments: T tokens, D width of a query and key, V width of a value,
-** R rows of the block, N keys of the block.
+** Letters in comments: T tokens, D width of a query and key, V width of a
+** value, R rows of the block, N keys of the block.
 **
 ** What is masked is not read: scores of invisible keys are computed and left
 ** alone, and their weights are zero in the products. Zero times infinity is not

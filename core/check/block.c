@@ -8,8 +8,8 @@
 
 SL_VARIANTS (const sl_block_runner, sl_block_runner);
 
-/* Short and long, the first tokens and later ones, sequences that end within the
-** block, keys before the first token, and queries that all see all keys. */
+/* Short and long, the first tokens and later ones, sequences that end within
+** the block, keys before the first token, and queries that see all keys. */
 static const struct {
   int n, pos, queries, full, length;
 } shapes[] = {
@@ -19,8 +19,8 @@ static const struct {
 };
 
 /* How far apart results of the same arithmetic in another order may be, of the
-** largest of their array (at least 1). Where rounding weighs more than usual, as
-** f32 and f64 of the row show, so may the order. */
+** largest of their array (at least 1). Where rounding weighs more than usual,
+** as f32 and f64 of the row show, so may the order. */
 static const double tolerance[2] = { 1e-4, 1e-11 };
 static const double share[2] = { 4, 1e-7 };
 

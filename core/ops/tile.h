@@ -103,9 +103,10 @@ SL_INLINE void sl_strip (int packed, int vectors, ptrdiff_t m, ptrdiff_t k,
 #undef SL_TILE
 }
 
-/* Squares are transposed by exchanging elements of pairs of rows, then pairs of
-** elements, then halves: shuffles within 16 bytes first, those across them last.
-** SL_SWAP (i, j, low, high): rows i and j become what the lists take of both. */
+/* Squares are transposed by exchanging elements of pairs of rows, then pairs
+** of elements, then halves: shuffles within 16 bytes first, those across them
+** last. SL_SWAP (i, j, low, high): rows i and j become what the lists take of
+** both. */
 #if SL_LANE_BYTES > 16
 typedef real sl_side
     __attribute__ ((vector_size (32), aligned (sizeof (real)), may_alias));
