@@ -209,6 +209,8 @@ int sl_file_stamp (const char *path, char *stamp, size_t size, sl_error *e) {
   struct stat info;
   if (stat (path, &info) != 0)
     return sl_fail (e, "%s: %s", path, strerror (errno));
+  if (!S_ISREG (info.st_mode)) /* a pipe would hold whoever reads it */
+    return sl_fail (e, "%s: it is not a file", path);
   snprintf (stamp, size, "%lld.%09ld %lld %llu", (long long)info.CHANGED.tv_sec,
             info.CHANGED.tv_nsec, (long long)info.st_size,
             (unsigned long long)info.st_ino);

@@ -31,7 +31,7 @@ int sl_make_folders (const char *path, sl_error *e);
 int sl_make_folder (const char *path, sl_error *e);
 
 /* What changes when a file is written again: its size, inode and time of
-** change, as text. */
+** change, as text. What is no regular file has none. */
 int sl_file_stamp (const char *path, char *stamp, size_t size, sl_error *e);
 
 int sl_file_exists (const char *path);

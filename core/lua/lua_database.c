@@ -32,15 +32,16 @@ static sqlite3 *open_database (lua_State *L) {
   return *box;
 }
 
-/* nil, sentence, SQLite's name of the trouble: "busy", "corrupt" or "other". */
+/* nil, sentence, SQLite's name of the trouble: "busy", "corrupt", "unwritable"
+** or "other". */
 static int trouble (lua_State *L, sqlite3 *db, const char *what) {
   static const struct {
     int code;
     const char *name;
   } names[] = {
-    { SQLITE_BUSY, "busy" },
-    { SQLITE_CORRUPT, "corrupt" },
-    { SQLITE_NOTADB, "corrupt" },
+    { SQLITE_BUSY, "busy" },           { SQLITE_CORRUPT, "corrupt" },
+    { SQLITE_NOTADB, "corrupt" },      { SQLITE_READONLY, "unwritable" },
+    { SQLITE_CANTOPEN, "unwritable" }, { SQLITE_PERM, "unwritable" },
   };
   const char *name = "other";
   int code = sqlite3_errcode (db) & 0xff;

@@ -9,7 +9,7 @@ local json = require "sinklab.json"
 local records = { file = "index.sqlite" }
 
 -- Another number: the tables below have changed, and the index is made anew.
-local VERSION = 1
+local VERSION = 2
 local schema = {
   [[create table runs (folder text primary key, stamp text not null, script text,
     status text, started text, wall_s real, seed, dtype text, threads integer, isa text,
@@ -29,8 +29,8 @@ local LONGEST_LIST = 64
 
 --- Call `change` inside a transaction: all of it is kept, or nothing.
 local function transaction(db, change)
-  local ok, message = db:run "begin immediate"
-  if not ok then return nil, message end
+  local ok, message, kind = db:run "begin immediate"
+  if not ok then return nil, message, kind end
   local fine, result, why = pcall(change)
   if fine and result then
     ok, message = db:run "commit"
@@ -57,17 +57,30 @@ local function flatten(t, prefix, into)
   return into
 end
 
---- The options of a record by name; lists read as on the command line: softmax,relu.
+--- A list of plain values as on the command line: softmax,relu. nil: it is not one.
+local function listed(t)
+  local words, n = {}, 0
+  for _ in pairs(t) do n = n + 1 end
+  for i, v in ipairs(t) do
+    if type(v) == "table" then return nil end
+    words[i] = tostring(v)
+  end
+  return #words == n and table.concat(words, ",") or nil
+end
+
+--- The options of a record by name; tables in tables by their paths.
 function records.options(record)
   local out = {}
   for name, value in pairs(record.options) do
+    name = tostring(name)
     if type(value) == "table" then
-      local words = {}
-      for i, v in ipairs(value) do words[i] = tostring(v) end
-      value = table.concat(words, ",")
+      out[name] = listed(value)
+      if not out[name] then flatten(value, name, out) end
+    elseif type(value) == "boolean" then
+      out[name] = tostring(value)
+    elseif value ~= json.null then
+      out[name] = value
     end
-    if type(value) == "boolean" then value = tostring(value) end
-    if value ~= json.null then out[name] = value end
   end
   return out
 end
@@ -83,7 +96,10 @@ end
 --- The record of a run directory: what its run.json holds, or nil and why not.
 function records.read(folder)
   local path = folder .. "/run.json"
-  local file, message = io.open(path, "rb")
+  local stamp, message = core.file_stamp(path) -- nor a pipe, which would never end
+  if not stamp then return nil, message end
+  local file
+  file, message = io.open(path, "rb")
   if not file then return nil, message end
   local text = file:read "a"
   file:close()
@@ -93,9 +109,14 @@ function records.read(folder)
   return record
 end
 
+-- Columns that are numbers: a record that says otherwise says nothing.
+local numeric = { wall_s = true, threads = true }
+
 --- Numbers and text go in as they are; anything else is nothing.
-local function scalar(value)
-  if type(value) == "string" or type(value) == "number" then return value end
+local function scalar(column, value)
+  if type(value) == "number" or type(value) == "string" and not numeric[column] then
+    return value
+  end
 end
 
 --- Put one run into the index in place of what stood there. A record that cannot be
@@ -109,7 +130,7 @@ local function put(db, name, stamp, folder)
     if type(claim) == "table" and claim.holds == false then failed = failed + 1 end
   end
   local values = { name, stamp }
-  for i, column in ipairs(columns) do values[i + 2] = scalar(record[column]) end
+  for i, column in ipairs(columns) do values[i + 2] = scalar(column, record[column]) end
   values[#columns + 1], values[#columns + 2] = #record.claims, failed
   local marks = ("?, "):rep(#columns + 1) .. "?"
   local ok, message = db:run("delete from fields where folder = ?", name)
@@ -158,9 +179,9 @@ local function explain(path, message, kind)
     message = message .. "\n  sinklab runs rebuild makes it anew from the directories"
     return nil, message, kind
   elseif not core.folder_exists(path:match "^(.*)/") then
-    message = "no folder " .. path:match "^(.*)/"
+    return nil, "no folder " .. path:match "^(.*)/"
   end
-  return nil, message
+  return nil, message, kind
 end
 
 --- Open the index of the run directories in `base`, making it if need be.
@@ -205,8 +226,8 @@ local function refresh(db, base)
   local changed = {}
   for _, name in ipairs(names) do
     -- The stamp is read before the record: a write in between is seen next time.
-    local stamp = core.file_stamp(base .. "/" .. name .. "/run.json")
-    if stamp and stamp ~= known[name] then
+    local stamp = core.file_stamp(base .. "/" .. name .. "/run.json") or "no file"
+    if stamp ~= known[name] then
       changed[#changed + 1] = { name = name, stamp = stamp }
     end
     known[name] = nil
@@ -228,15 +249,31 @@ local function refresh(db, base)
   end)
 end
 
+--- An index in memory, for a folder in which nothing can be written.
+local function in_memory()
+  local db, message = core.database(":memory:", true)
+  if not db then return nil, message end
+  local ok
+  ok, message = prepare(db, ":memory:")
+  if ok then return db end
+  db:close()
+  return nil, message
+end
+
 --- The index of `base`, up to date. The caller closes it.
 -- @return an open database, or nil and a message
 function records.open(base)
-  local db, message = open(base)
-  if not db then return nil, message end
-  local ok
-  ok, message = refresh(db, base)
-  if ok then return db end
-  db:close()
+  local message, kind
+  for _, way in ipairs { open, in_memory } do
+    local db, ok
+    db, message, kind = way(base)
+    if db then
+      ok, message, kind = refresh(db, base)
+      if ok then return db end
+      db:close()
+    end
+    if kind ~= "unwritable" then break end
+  end
   return nil, message
 end
 

@@ -48,7 +48,8 @@ function text.table(names, rows)
   for i, row in ipairs(rows) do
     cells[i] = {}
     for j = 1, #names do
-      local s = row[j] == nil and "" or tostring(row[j])
+      -- a newline would end the row, an escape is the terminal's: neither is a cell's
+      local s = row[j] == nil and "" or tostring(row[j]):gsub("%c", "?")
       cells[i][j] = s
       widths[j] = math.max(widths[j], text.width(s))
       right[j] = right[j] and is_number(s)

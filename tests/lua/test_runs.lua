@@ -154,6 +154,51 @@ check.test("the directories are the truth: gone, edited, damaged, no index", fun
   check.contains(r2.err, "no folder 'nowhere'")
 end)
 
+check.test("records that others wrote: odd types, pipes, control characters", function()
+  local base = folder .. "/odd"
+  process.shell("rm -rf '" .. base .. "'")
+  local function record(name, json)
+    process.shell("mkdir -p '" .. base .. "/" .. name .. "'")
+    process.write(base .. "/" .. name .. "/run.json", json)
+  end
+  record("a", '{"options":{"lr":1,"n":[[1,2],{"b":3}]},"results":{},"claims":[],'
+    .. '"wall_s":"long","threads":"two","status":"red\\u001b[31m\\n"}')
+  record("b", '{"options":[1,true],"results":{"x":1},"claims":{}}')
+  process.shell("mkdir -p '" .. base .. "/c' && mkfifo '" .. base .. "/c/run.json'")
+  local runs = lab.runs(base)
+  local status = {}
+  for _, run in ipairs(assert(runs:list())) do status[run.folder] = run end
+  check.equal({ status.a.wall_s, status.a.threads }, {})
+  check.equal(status.c.status, "unreadable")
+  check.contains(status.c.error, "it is not a file")
+  local shown = tostring(runs)
+  check.contains(shown, "red?[31m?")
+  check.equal(select(2, shown:gsub("\n", "\n")), 5, "one line a run")
+  local options = {}
+  for _, o in ipairs(assert(runs:compare("a", "b")).options) do
+    options[#options + 1] = ("%s %s %s"):format(o.name, o.a, o.b)
+  end
+  check.equal(options, { "1 nil 1", "2 nil true", "lr 1 nil", "n.1.1 1 nil",
+    "n.1.2 2 nil", "n.2.b 3 nil" })
+  local none, why = runs:show "c"
+  check.equal(none, nil)
+  check.contains(why, "it is not a file")
+end)
+
+check.test("an index that cannot be written is made in memory", function()
+  local runs = five_runs()
+  local index = folder .. "/runs/index.sqlite"
+  -- A folder in its place serves also where the user may write everywhere.
+  process.shell("rm '" .. index .. "' && mkdir '" .. index .. "'")
+  check.equal(#assert(runs:list()), 5)
+  check.equal(#assert(runs:best("wall_s")), 5)
+  local record = assert(runs:show "last")
+  check.equal(record.status, "failed")
+  local n, why = runs:rebuild()
+  check.equal(n, nil)
+  check.contains(why, "unable to open database file")
+end)
+
 check.test("a folder that the user chose gets no index", function()
   process.write(folder .. "/s.lua", script)
   check.equal(sinklab({ "run", "s.lua", "--quiet", "--out=mine/first" }).code, 0)

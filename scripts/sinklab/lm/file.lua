@@ -27,8 +27,10 @@ end
 --- The text of a file, or nil and a sentence; nil alone if there is no such file.
 local function text_of(path)
   if not core.file_exists(path) then return end
-  local stream <close>, message = io.open(path, "rb")
-  if not stream then return nil, message end
+  local stamp, message = core.file_stamp(path) -- a pipe has none, and would hold us
+  if not stamp then return nil, message end
+  local stream <close>, why = io.open(path, "rb")
+  if not stream then return nil, why end
   return stream:read "a"
 end
 
