@@ -145,6 +145,7 @@ for _, mechanism in ipairs(opt.attention) do
   end
 end
 local results = lab.sweep { points = points, run = one, label = "seeds" }
+if results.interrupted then return end
 for _, entry in ipairs(results) do
   if entry.failed then
     error(("%s, seed %d: %s"):format(entry.point.mechanism, entry.point.seed, entry.failed), 0)
