@@ -4,6 +4,8 @@
 #include "attention/host.h"
 #include <string.h>
 
+enum { SMALL = 1 << 17 }; /* query-key products that one thread does alone */
+
 static sl_grid head_of (const sl_view *v, int sequence, int h, int width) {
   const real *x = (const real *)v->data + sequence * v->stride[0] +
                   (ptrdiff_t)h * width * v->stride[2];
@@ -169,14 +171,18 @@ static void start_head (sl_head *h, int i) {
 static void forward (const sl_run *r) {
   sl_attention_plan p;
   sl_head h;
+  int group, to;
   start (&h, r, &p);
+  group = p.heads / p.kv_heads;
+  to = r->to ? r->to : p.heads;
   for (int s = 0; s < p.batch; s++)
-    for (int g = 0; g < p.kv_heads; g++) {
-      const int group = p.heads / p.kv_heads;
+    for (int g = r->from / group; g * group < to; g++) {
+      const int first = g * group > r->from ? g * group : r->from;
+      const int last = (g + 1) * group < to ? (g + 1) * group : to;
       start_kv_head (&h, s, g);
       if (!p.lanes)
         h.kt = transpose (&p, h.k, h.keys, p.d, sl_scratch (&h, p.kt));
-      for (int i = g * group; i < (g + 1) * group; i++) {
+      for (int i = first; i < last; i++) {
         start_head (&h, i);
         h.out =
             (real *)r->out[0].data + s * p.t * h.out_row + (ptrdiff_t)i * p.dv;
@@ -226,11 +232,21 @@ static int infer (sl_infer *q, sl_error *e) {
   return sl_attention_infer (q, SL (sl_gemm_scratch), e);
 }
 
+/* Heads: an observer sees the sequences of each in order. A small product is
+** done before another thread wakes up. */
+static int units (const void *attr, const sl_view *in) {
+  const sl_attention_attr *a = attr;
+  const double pairs =
+      (double)in[0].dim[0] * (double)in[0].dim[1] * (double)in[1].dim[1];
+  return pairs * a->heads * a->d_head < SMALL ? 1 : a->heads;
+}
+
 extern const sl_op SL (sl_op_attention);
 const sl_op SL (sl_op_attention) = { .name = "attention",
                                      .min_in = 3,
                                      .max_in = 6,
                                      .attr_size = sizeof (sl_attention_attr),
                                      .infer = infer,
+                                     .units = units,
                                      .forward = forward,
                                      .backward = backward };

@@ -104,9 +104,11 @@ typedef struct sl_rope_attr {
 } sl_rope_attr;
 
 /* Measurements watch the weights go by, a block of rows of one head of one
-** sequence at a time; nothing t x t is kept. Called on worker threads, for
-** different sequences at once; rows of one (sequence, layer, head) come in
-** order on one thread. Numbers are in the program's precision. */
+** sequence at a time; nothing t x t is kept. Called on worker threads: in a
+** program for different sequences at once, in an op that runs at once for
+** different heads. Rows of one (sequence, layer, head) come in order on one
+** thread, in an op that runs at once those of one head of all sequences.
+** Numbers are in the program's precision. */
 typedef struct sl_rows {
   int layer;   /* which attention node of the program, from 0 */
   long sample; /* sequence, counted over the whole batch */

@@ -6,6 +6,8 @@
 #include "attention/kernels.h"
 #include <string.h>
 
+enum { SMALL = 1 << 15 }; /* numbers that one thread mixes alone */
+
 /* One sequence and head, and what the calls need. */
 typedef struct work {
   const sl_run *run;
@@ -181,7 +183,8 @@ static void forward (const sl_run *r) {
   start (&w, r, &p);
   for (int s = 0; s < p.batch; s++) {
     start_sequence (&w, s);
-    for (int h = 0; h < p.heads; h++) forward_head (&w, h);
+    for (int h = r->from; h < (r->to ? r->to : p.heads); h++)
+      forward_head (&w, h);
   }
 }
 
@@ -227,11 +230,20 @@ static int infer (sl_infer *q, sl_error *e) {
   return sl_mix_infer (q, sizeof (real) == 4 ? SL_F32 : SL_F64, e);
 }
 
+/* Heads: an observer sees the sequences of each in order. A short sequence is
+** done before another thread wakes up. */
+static int units (const void *attr, const sl_view *in) {
+  const sl_mix_attr *a = attr;
+  const double tokens = (double)in[0].dim[0] * (double)in[0].dim[1];
+  return tokens * a->heads * a->d_head < SMALL ? 1 : a->heads;
+}
+
 extern const sl_op SL (sl_op_mix);
 const sl_op SL (sl_op_mix) = { .name = "mix",
                                .min_in = 1,
                                .max_in = SL_MAX_IN,
                                .attr_size = sizeof (sl_mix_attr),
                                .infer = infer,
+                               .units = units,
                                .forward = forward,
                                .backward = backward };

@@ -33,6 +33,7 @@ typedef struct sl_run {
   const sl_draw *draw; /* where random ops stand */
   void *observer;      /* attention: sl_observer or NULL */
   int ordinal;         /* how many earlier nodes of the program have this op */
+  int from, to;        /* forward of an op with units: only these; to 0: all */
   sl_error *error; /* empty; what an op with SL_OP_SERIAL writes ends the run */
 } sl_run;
 
@@ -64,6 +65,10 @@ typedef struct sl_op {
   int (*infer) (sl_infer *q, sl_error *e);
   void (*forward) (const sl_run *r);
   void (*backward) (const sl_run *r); /* sees in, out and saved of forward */
+  /* NULL, or: into how many units, 0 or more, a forward of these inputs can be
+  ** cut that different threads do at once, each with a scratch of its own and
+  ** the common rest of sl_run. The bits do not depend on the cut. */
+  int (*units) (const void *attr, const sl_view *in);
   /* NULL, or: a program that was recorded with these attributes is freed. */
   void (*release) (const void *attr);
 } sl_op;

@@ -44,6 +44,33 @@ static int room (size_t reals, sl_dtype dtype, size_t *bytes) {
   return 0;
 }
 
+/* A forward cut into as many pieces as there are workers. */
+typedef struct cut {
+  const sl_op *op;
+  const sl_run *run; /* scratch of the first piece */
+  size_t scratch;    /* bytes of each */
+  int units, pieces;
+} cut;
+
+static void run_piece (void *context, int index, int worker) {
+  const cut *all = context;
+  sl_run run = *all->run;
+  (void)worker;
+  run.scratch = (char *)run.scratch + (size_t)index * all->scratch;
+  run.from = (int)((long)all->units * index / all->pieces);
+  run.to = (int)((long)all->units * (index + 1) / all->pieces);
+  all->op->forward (&run);
+}
+
+static void cut_up (sl_context *c, const sl_op *op, const void *attr,
+                    const sl_view *in, cut *all) {
+  const int workers = sl_pool_workers (c->pool);
+  all->op = op;
+  all->units = op->units ? op->units (attr, in) : 1;
+  all->pieces = all->units < workers ? all->units : workers;
+  if (all->pieces < 1) all->pieces = 1;
+}
+
 int sl_apply (sl_context *c, const sl_op *op, const void *attr, int n_in,
               sl_tensor *const *in, sl_tensor **out, sl_error *e) {
   sl_view views[SL_MAX_IN], outs[SL_MAX_OUT];
@@ -52,6 +79,8 @@ int sl_apply (sl_context *c, const sl_op *op, const void *attr, int n_in,
   char *memory = NULL;
   int made = 0, dtype;
   sl_error failure = { "" };
+  cut all = { 0 };
+  size_t scratch;
   sl_run run;
 
   if (n_in < op->min_in || n_in > op->max_in)
@@ -70,8 +99,11 @@ int sl_apply (sl_context *c, const sl_op *op, const void *attr, int n_in,
   if (q.n_out < 1 || q.n_out > SL_MAX_OUT)
     return sl_fail (e, "%s: makes %d outputs, allowed are 1 to %d", op->name,
                     q.n_out, SL_MAX_OUT);
+  cut_up (c, op, attr, views, &all);
   if (room (q.saved, (sl_dtype)dtype, &node.saved) < 0 ||
-      room (q.scratch, (sl_dtype)dtype, &node.scratch) < 0)
+      room (q.scratch, (sl_dtype)dtype, &node.scratch) < 0 ||
+      sl_size_mul (node.scratch, (size_t)all.pieces, &scratch) < 0 ||
+      scratch > SIZE_MAX / 2)
     return sl_fail (e, "%s: these shapes need too much memory", op->name);
 
   for (; made < q.n_out; made++) {
@@ -79,10 +111,10 @@ int sl_apply (sl_context *c, const sl_op *op, const void *attr, int n_in,
         sl_tensor_new ((sl_dtype)dtype, q.out[made].ndim, q.out[made].dim, e);
     if (out[made] == NULL) goto failed;
   }
-  memory = sl_alloc (node.saved + node.scratch, 1);
+  memory = sl_alloc (node.saved + scratch, 1);
   if (memory == NULL) {
     sl_fail (e, "out of memory for %zu bytes of workspace",
-             node.saved + node.scratch);
+             node.saved + scratch);
     goto failed;
   }
   node.dtype = (sl_dtype)dtype;
@@ -103,7 +135,12 @@ int sl_apply (sl_context *c, const sl_op *op, const void *attr, int n_in,
                   .observer = c->observer,
                   .ordinal = c->observer ? c->applied++ : node.ordinal,
                   .error = &failure };
-  op->forward (&run);
+  all.run = &run;
+  all.scratch = node.scratch;
+  if (all.pieces > 1)
+    sl_pool_run (c->pool, all.pieces, run_piece, &all);
+  else
+    op->forward (&run);
   if (failure.text[0] != '\0') {
     sl_free (node.operand);
     sl_fail (e, "%s", failure.text);

@@ -20,8 +20,8 @@ typedef struct sl_context {
 int sl_context_init (sl_context *c, int threads, sl_error *e);
 void sl_context_free (sl_context *c);
 
-/* Run op on the inputs now, and append it to the program that is being
-** recorded. All inputs must have one precision. out[0..op's outputs-1] receive
+/* Run op on the inputs now, an op with units on the whole pool, and append it to
+** the program that is being recorded. All inputs must have one precision. out[0..op's outputs-1] receive
 ** new tensors owned by the caller. On failure nothing is made, no out points to
 ** anything, and e names op and shapes. */
 int sl_apply (sl_context *c, const sl_op *op, const void *attr, int n_in,

@@ -83,6 +83,7 @@ static int make_part (sl_collector *c, sl_part *p, sl_error *e) {
   p->per_sample = c->per_sample;
   p->output_layer = -1;
   p->observer = (sl_observer){ sl_part_watch, p };
+  if (sl_part_init (p) < 0) return fail_memory (e);
   if (sl_size_mul ((size_t)c->spec.shard, c->per_sample, &open) < 0 ||
       sl_size_mul (c->per_sample, (size_t)m->labels.groups, &groups) < 0)
     return fail_memory (e);
@@ -104,8 +105,7 @@ static int make_part (sl_collector *c, sl_part *p, sl_error *e) {
       (c->kept > 0 && sl_maps_init (&p->maps, (size_t)c->kept, m->tokens,
                                     sl_collect_columns (m)) < 0))
     return fail_memory (e);
-  p->norms = sl_alloc (3 * (size_t)m->tokens, sizeof *p->norms);
-  return p->norms ? 0 : fail_memory (e);
+  return 0;
 }
 
 sl_collector *sl_collect_new (const sl_collect_spec *spec, sl_error *e) {

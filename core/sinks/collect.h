@@ -3,7 +3,9 @@
 **
 ** Samples are cut into 'parts' that are filled independently (by different
 ** threads) and merged in order. Within a part a head's samples are added up in
-** the order in which they are closed, so the bits depend on the cut alone. */
+** the order in which they are closed, so the bits depend on the cut alone. A
+** part's observer may be called by several threads at once for different heads:
+** sums are a head's own, and what heads share is behind a lock of the part. */
 #ifndef SL_COLLECT_H
 #define SL_COLLECT_H
 #include "attention/attention.h"
@@ -34,8 +36,8 @@ int sl_collect_output (sl_collector *c, int layer, const sl_tensor *w,
                        sl_error *e);
 
 /* One part's samples first..first+n-1 are about to be watched by the observer,
-** and have been. Parts may be used by different threads at once, each by one
-** thread; each sample once, or with calls once a layer and group of heads. end
+** and have been. Parts may be used by different threads at once; begin and end
+** not while the observer of the part is called; each sample once, or with calls once a layer and group of heads. end
 ** gives -1 when what was seen does not fit the spec: sl_collect_finish then
 ** says what. */
 void sl_collect_begin (sl_collector *c, int part, long first, long n);

@@ -15,62 +15,120 @@ typedef struct place {
   int token; /* column of token 0 of the batch */
 } place;
 
-/* Keeps the first misfit; returns whether there is one. */
-static int misfits (sl_part *p, int wrong, const char *what, long got,
+/* ---- what heads share ---- */
+
+/* Notes what is wrong, if something is; returns whether there is anything. */
+static int misfits (sl_part *p, int rank, int wrong, const char *what, long got,
                     long allowed) {
-  if (wrong && p->misfit.what == NULL)
-    p->misfit = (sl_misfit){ what, got, allowed };
-  return p->misfit.what != NULL;
+  sl_misfit *m = &p->misfit;
+  const int lower = m->call == p->call &&
+                    (rank < m->rank || (rank == m->rank && got < m->got));
+  if (wrong && (m->what == NULL || lower))
+    *m = (sl_misfit){ what, got, allowed, p->call, rank };
+  return wrong;
+}
+
+/* Layer and head of the batch that the rows are of. */
+static void locate (sl_part *p, const sl_rows *r, int *layer, int *head) {
+  *layer = r->layer;
+  *head = r->head;
+  if (!p->calls) return;
+  if (r->layer != p->call) p->layer++;
+  p->call = r->layer;
+  *layer = p->layer;
+  *head += p->head;
+}
+
+static int fits (sl_part *p, const sl_rows *r, int layer, int head,
+                 long sample) {
+  const sl_measuring *m = p->m;
+  const int tokens = r->t - m->registers;
+  const int wrong =
+      p->calls ? tokens < 1 || tokens > m->tokens : tokens != m->tokens;
+  return !(misfits (p, 0, layer >= m->layers, "attention layers", layer + 1,
+                    m->layers) ||
+           misfits (p, 1, wrong, "tokens", tokens, m->tokens) ||
+           misfits (p, 2, r->prefix != m->prefix, "keys before the tokens",
+                    r->prefix, m->prefix) ||
+           misfits (p, 3, head >= m->heads, "heads", head + 1, m->heads) ||
+           misfits (p, 4, sample < 0 || sample >= p->n, "samples",
+                    p->first + sample + 1, p->first + p->n));
+}
+
+/* Room for the W_O of this layer, of which no head's part is there yet. */
+static int make_room (sl_part *p, const sl_rows *r, int layer) {
+  const sl_tensor *w = p->output[layer];
+  const size_t heads = (size_t)p->m->heads;
+  size_t count;
+  if (w == NULL || r->value == NULL || p->output_layer == layer) return 1;
+  p->d_model = (int)w->dim[0];
+  p->d_value = (int)((size_t)w->dim[1] / heads);
+  p->output_layer = -1;
+  if (misfits (p, 5, r->d_value != p->d_value, "numbers in a head's value",
+               r->d_value, p->d_value))
+    return 0;
+  p->width = p->d_model;
+  if (p->m->measures & SL_MEASURE_NORMS && p->d_model > p->d_value &&
+      p->m->tokens > 2 * p->d_value)
+    p->width = p->d_value;
+  sl_free (p->w);
+  p->w = NULL;
+  if (sl_size_mul ((size_t)w->dim[1], (size_t)p->d_model, &count) == 0)
+    p->w = sl_alloc (count, sizeof *p->w);
+  memset (p->loaded, 0, heads);
+  p->no_memory |= p->w == NULL;
+  if (p->w == NULL) return 0;
+  p->output_layer = layer;
+  return 1;
+}
+
+/* The only place where threads meet. 0: the rows are not measured. */
+static int enter (sl_part *p, const sl_rows *r, long sample, int *layer,
+                  int *head) {
+  int good;
+  pthread_mutex_lock (&p->shared);
+  locate (p, r, layer, head);
+  good = fits (p, r, *layer, *head, sample) && make_room (p, r, *layer) &&
+         p->misfit.what == NULL && !p->no_memory;
+  pthread_mutex_unlock (&p->shared);
+  return good;
+}
+
+static void note_no_memory (sl_part *p) {
+  pthread_mutex_lock (&p->shared);
+  p->no_memory = 1;
+  pthread_mutex_unlock (&p->shared);
 }
 
 /* ---- norms ---- */
 
-/* Where the norms of many values are wanted, the vectors of a head of W_O
-** become shorter ones that give the same norms. x is scratch. */
-static void shorten (sl_part *p, const sl_scan_kernels *scan, double *x) {
-  const size_t d = (size_t)p->d_value, head = d * (size_t)p->d_model;
-  p->width = p->d_model;
-  if (!(p->m->measures & SL_MEASURE_NORMS) || p->d_model <= p->d_value ||
-      p->m->tokens <= 2 * p->d_value)
-    return;
-  for (int h = 0; h < p->m->heads; h++) {
-    double *w = p->w + (size_t)h * head;
-    scan->shorten (w, p->d_value, p->d_model, x);
+/* A head's part of W_O becomes double, transposed. Where the norms of many
+** values are wanted, its vectors become shorter ones that give the same norms.
+** NULL: no memory. */
+static const double *load_output (const place *a, int head) {
+  sl_part *p = a->p;
+  const size_t d = (size_t)p->d_value, n = (size_t)p->d_model;
+  double *w = p->w + (size_t)head * d * n, *x;
+  sl_tensor own;
+  if (p->loaded[head]) return w;
+  x = sl_alloc (d * n, sizeof *x);
+  if (x == NULL) {
+    note_no_memory (p);
+    return NULL;
+  }
+  own = *p->output[p->output_layer];
+  own.dim[1] = p->d_value;
+  own.offset += (ptrdiff_t)head * p->d_value * own.stride[1];
+  sl_tensor_to_doubles (&own, x);
+  for (size_t i = 0; i < n; i++)
+    for (size_t j = 0; j < d; j++) w[j * n + i] = x[i * d + j];
+  if (p->width < p->d_model) {
+    a->scan->shorten (w, p->d_value, p->d_model, x);
     memcpy (w, x, d * d * sizeof *w);
   }
-  p->width = p->d_value;
-}
-
-/* W_O of this layer becomes double, transposed. 0: there is none. */
-static int load_output (sl_part *p, const sl_scan_kernels *scan, int layer) {
-  const sl_tensor *w = p->output[layer];
-  size_t inner, count;
-  double *x = NULL;
-  if (w == NULL || p->no_memory) return 0;
-  if (p->output_layer == layer) return 1;
-  inner = (size_t)w->dim[1];
-  p->d_model = (int)w->dim[0];
-  p->d_value = (int)(inner / (size_t)p->m->heads);
-  p->output_layer = -1;
-  sl_free (p->w);
-  p->w = NULL;
-  if (sl_size_mul (inner + 1, (size_t)p->d_model, &count) == 0) {
-    p->w = sl_alloc (count, sizeof *p->w);
-    x = sl_alloc (count, sizeof *x);
-  }
-  if (p->w == NULL || x == NULL) {
-    sl_free (x);
-    p->no_memory = 1;
-    return 0;
-  }
-  sl_tensor_to_doubles (w, x);
-  for (size_t i = 0; i < (size_t)p->d_model; i++)
-    for (size_t j = 0; j < inner; j++)
-      p->w[j * (size_t)p->d_model + i] = x[i * inner + j];
-  shorten (p, scan, x);
   sl_free (x);
-  p->output_layer = layer;
-  return 1;
+  p->loaded[head] = 1;
+  return w;
 }
 
 static const void *token_at (const place *a, const void *x, ptrdiff_t stride,
@@ -81,34 +139,35 @@ static const void *token_at (const place *a, const void *x, ptrdiff_t stride,
 
 /* || W_O^h v || of a token; NaN without W_O or values. */
 static double output_norm (const place *a, int layer, int token) {
-  sl_part *p = a->p;
+  const sl_part *p = a->p;
   const sl_rows *r = a->r;
-  double *room;
-  size_t first;
-  if (r->value == NULL || !load_output (p, a->scan, layer)) return NAN;
-  if (misfits (p, r->d_value != p->d_value, "numbers in a head's value",
-               r->d_value, p->d_value))
-    return NAN;
-  room = p->w + (size_t)p->m->heads * (size_t)p->d_value * (size_t)p->d_model;
-  first = a->head % (size_t)p->m->heads * (size_t)p->d_value;
+  const double *w = NULL;
+  if (r->value != NULL && p->output[layer] != NULL)
+    w = load_output (a, (int)(a->head % (size_t)p->m->heads));
+  if (w == NULL) return NAN;
   return a->scan->norm (token_at (a, r->value, r->value_stride, token),
-                        r->value_step, r->d_value,
-                        p->w + first * (size_t)p->d_model, p->width, room);
+                        r->value_step, r->d_value, w, p->width,
+                        p->width < p->d_model);
 }
 
 static double plain_norm (const place *a, const void *x, ptrdiff_t stride,
                           ptrdiff_t step, int d, int token) {
   if (x == NULL) return NAN;
-  return a->scan->norm (token_at (a, x, stride, token), step, d, NULL, 0, NULL);
+  return a->scan->norm (token_at (a, x, stride, token), step, d, NULL, 0, 0);
 }
 
 /* Norms of all tokens of all segments, before the first row. */
 static void measure_norms (const place *a, int layer) {
   sl_part *p = a->p;
   const sl_rows *r = a->r;
-  double *key = p->norms, *value = key + p->m->tokens;
-  double *output = value + p->m->tokens;
+  const size_t tokens = (size_t)p->m->tokens;
+  double *const key = sl_alloc (3 * tokens, sizeof *key);
+  double *const value = key + tokens, *const output = value + tokens;
   int begin, end, from, to;
+  if (key == NULL) {
+    note_no_memory (p);
+    return;
+  }
   sl_valid_range (p->m, a->sample, &begin, &end);
   if (end > r->t - p->m->registers) end = r->t - p->m->registers;
   for (; begin < end; begin = to) {
@@ -124,6 +183,7 @@ static void measure_norms (const place *a, int layer) {
     sl_keys_norms (&p->keys, a->head, to - begin, key, value, output,
                    &a->tally->of);
   }
+  sl_free (key);
 }
 
 /* ---- segments ---- */
@@ -202,16 +262,22 @@ static void add_group (const place *a, int query, const double *x) {
   g->logit += x[SL_OF_SINK_LOGIT];
 }
 
-static void add_columns (const place *a, const void *w, int query, int lo,
-                         int hi, double size) {
-  const sl_tally *t = a->tally;
-  const int segment = a->token + t->begin, self = a->token + query;
-  const int first = lo > segment ? lo : segment;
-  const int last = hi < self + 1 ? hi : self + 1;
-  const sl_columns c = sl_open_columns_at (&a->p->columns, a->open,
-                                           t->begin + (first - segment));
-  sl_open_columns_at (&a->p->columns, a->open, query).rows[0] = 1;
-  if (first < last) a->scan->columns (w, first, last, size, &c);
+/* The row's entropy; its weights on the segment up to itself are added to the
+** columns. */
+static double add_columns (const place *a, const void *w, int query, int lo,
+                           int hi, double size) {
+  const sl_part *p = a->p;
+  const int begin = a->tally->begin, segment = a->token + begin;
+  const int self = a->token + query;
+  int first = lo > segment ? lo : segment, last = hi < self + 1 ? hi : self + 1;
+  sl_columns c;
+  if (first >= last) first = last = lo;
+  if (!p->keys.column)
+    return a->scan->entropy (w, lo, hi, size, first, last, NULL);
+  sl_open_columns_at (&p->columns, a->open, query).rows[0] = 1;
+  c = sl_open_columns_at (&p->columns, a->open,
+                          first < last ? begin + (first - segment) : begin);
+  return a->scan->entropy (w, lo, hi, size, first, last, &c);
 }
 
 /* A valid row that sees columns lo..hi-1 of w. */
@@ -224,6 +290,8 @@ static void add_row (const place *a, int query, const void *w,
   double x[SL_ROW_MEASURES];
   sl_row_class class;
   a->scan->row (w, lo, hi, a->token, &f.scan);
+  f.scan.entropy =
+      add_columns (a, w, query, lo, hi, f.scan.size + f.scan.outside_size);
   f.tokens = hi - (lo > a->token ? lo : a->token);
   if (lo <= first && first < hi) f.first = a->scan->sum (w, first, first + 1);
   if (p->m->measures & SL_MEASURE_LOGITS)
@@ -231,8 +299,6 @@ static void add_row (const place *a, int query, const void *w,
   sl_row_measure_all (&f, x);
   class = sl_class_of (p->m, a->sample, query, t->begin);
   sl_tally_row (t, class, x);
-  if (p->keys.column)
-    add_columns (a, w, query, lo, hi, f.scan.size + f.scan.outside_size);
   if (class == SL_ROW_PLAIN) {
     add_group (a, query, x);
     if (p->m->measures & SL_MEASURE_SHARE)
@@ -245,33 +311,6 @@ static void add_row (const place *a, int query, const void *w,
 
 /* ---- blocks ---- */
 
-/* Layer and head of the batch that the rows are of. */
-static void locate (sl_part *p, const sl_rows *r, int *layer, int *head) {
-  *layer = r->layer;
-  *head = r->head;
-  if (!p->calls) return;
-  if (r->layer != p->call) p->layer++;
-  p->call = r->layer;
-  *layer = p->layer;
-  *head += p->head;
-}
-
-static int fits (sl_part *p, const sl_rows *r, int layer, int head,
-                 long sample) {
-  const sl_measuring *m = p->m;
-  const int tokens = r->t - m->registers;
-  const int wrong =
-      p->calls ? tokens < 1 || tokens > m->tokens : tokens != m->tokens;
-  return !(misfits (p, layer >= m->layers, "attention layers", layer + 1,
-                    m->layers) ||
-           misfits (p, head >= m->heads, "heads", head + 1, m->heads) ||
-           misfits (p, wrong, "tokens", tokens, m->tokens) ||
-           misfits (p, r->prefix != m->prefix, "keys before the tokens",
-                    r->prefix, m->prefix) ||
-           misfits (p, sample < 0 || sample >= p->n, "samples",
-                    p->first + sample + 1, p->first + p->n));
-}
-
 void sl_part_watch (void *part, const sl_rows *r) {
   sl_part *p = part;
   const sl_measuring *m = p->m;
@@ -279,8 +318,7 @@ void sl_part_watch (void *part, const sl_rows *r) {
   const long sample = p->calls ? r->sample : r->sample - p->first;
   const ptrdiff_t stride = r->stride * (ptrdiff_t)sl_dtype_size (r->dtype);
   int layer, head, begin, end;
-  locate (p, r, &layer, &head);
-  if (!fits (p, r, layer, head, sample)) return;
+  if (!enter (p, r, sample, &layer, &head)) return;
   a.head = (size_t)(layer * m->heads + head);
   a.open = (size_t)sample * p->per_sample + a.head;
   a.tally = &p->open[a.open];
@@ -357,14 +395,22 @@ void sl_part_merge (sl_part *into, const sl_part *p) {
   if (p->maps.heads) sl_maps_merge (&into->maps, &p->maps);
 }
 
+int sl_part_init (sl_part *p) {
+  pthread_mutex_init (&p->shared, NULL);
+  p->loaded = sl_alloc ((size_t)p->m->heads, 1);
+  return p->loaded ? 0 : -1;
+}
+
 void sl_part_free (sl_part *p) {
+  if (p->m == NULL) return;
+  pthread_mutex_destroy (&p->shared);
+  sl_free (p->loaded);
   sl_free (p->open);
   sl_free (p->total);
   sl_free (p->samples);
   sl_free (p->shown);
   sl_free (p->group);
   sl_free (p->w);
-  sl_free (p->norms);
   sl_open_columns_free (&p->columns);
   sl_keys_free (&p->keys);
   sl_maps_free (&p->maps);

@@ -1,14 +1,21 @@
-/* part.h - what one thread has watched. */
+/* part.h - what has been watched of a part of the samples.
+**
+** The rows of one head come on one thread, but those of different heads may come
+** on different threads at once. All sums are a head's own; what heads share (the
+** layer at hand, what did not fit, room for W_O) is guarded by 'shared'. */
 #ifndef SL_PART_H
 #define SL_PART_H
 #include "attention/attention.h"
 #include "sinks/keys.h"
 #include "sinks/labels.h"
+#include <pthread.h>
 
 /* The first thing that did not fit. */
 typedef struct sl_misfit {
   const char *what; /* NULL: none */
   long got, allowed;
+  int call, rank; /* of one call: the lowest rank and number, whose thread ever
+                  ** comes first */
 } sl_misfit;
 
 /* Sums over the plain rows of a group. */
@@ -24,6 +31,7 @@ typedef struct sl_part {
   int calls;
   size_t per_sample; /* heads of all layers */
   sl_observer observer;
+  pthread_mutex_t shared;
   sl_misfit misfit;
   int no_memory;         /* 1: a W_O did not fit */
   long first, n;         /* samples that are open */
@@ -40,17 +48,19 @@ typedef struct sl_part {
   sl_keys keys;
   sl_group *group; /* [head of all layers][group] */
   sl_maps maps;
-  /* W_O transposed, in double: (heads * d_value, d_model) of output_layer, and
-  ** room for one output. */
+  /* W_O transposed, in double: (heads * d_value, d_model), each head's part
+  ** there since it was asked for first. */
   int output_layer; /* -1: none */
   double *w;
+  unsigned char *loaded; /* [head]: 1: its part is there */
   int d_model, d_value;
   int width; /* numbers of a vector of w: d_model, or d_value if shortened */
-  double *norms; /* [3][tokens]: keys, values, outputs of a segment */
 } sl_part;
 
+/* After m is set: what is shared. -1: no memory; free works either way. */
+int sl_part_init (sl_part *p);
 void sl_part_begin (sl_part *p, long first, long n);
-/* Observer: called by the attention operation, on the thread of this part. */
+/* Observer: called by the attention operation. */
 void sl_part_watch (void *part, const sl_rows *r);
 /* -1: something did not fit. */
 int sl_part_end (sl_part *p);

@@ -1,13 +1,37 @@
 /* scan.c - one row of weights is read: its sums, and its part of the columns.
 **
-** Sums are in double over lanes, element i in lane i % LANES, so that the bits
-** depend on the numbers alone; logarithms are in the precision of the row. */
+** Sums are in double over lanes, in an order that depends on the numbers'
+** places alone; logarithms are in the precision of the row. */
 #include "sinks/scan.h"
 #include <math.h>
-#include <sinklab/vmath.h>
+#include <sinklab/lanes.h>
 
-enum { LANES = 8 };
+enum { LANES = 8, CHUNK = 128 };
 #define NOTHING 1e-5 /* a weight of no account (softpick's sparsity) */
+
+/* As many doubles as a vector holds, and that many weights. */
+enum { WIDE = SL_LANE_BYTES / sizeof (double) };
+typedef double wide __attribute__ ((vector_size (SL_LANE_BYTES),
+                                    aligned (sizeof (double)), may_alias));
+typedef int64_t wide_bits __attribute__ ((vector_size (SL_LANE_BYTES)));
+typedef real narrow __attribute__ ((vector_size (WIDE * sizeof (real)),
+                                    aligned (sizeof (real)), may_alias));
+
+SL_VMATH wide widened (const real *x) {
+  return __builtin_convertvector(*(const narrow *)x, wide);
+}
+
+SL_VMATH wide wide_abs (wide x) {
+  return (wide)((wide_bits)x & INT64_MAX);
+}
+
+/* (a + b) + (c + d), lane by lane, then in order */
+static double folded (wide a, wide b, wide c, wide d) {
+  const wide x = (a + b) + (c + d);
+  double sum = x[0];
+  for (int l = 1; l < WIDE; l++) sum += x[l];
+  return sum;
+}
 
 static double fold (const double *lane) {
   return ((lane[0] + lane[4]) + (lane[2] + lane[6])) +
@@ -28,13 +52,23 @@ static double absolute (real x) {
   return fabs ((double)x);
 }
 
-static double size_of (const real *x, int first, int last) {
-  double lane[LANES] = { 0 };
-  int i = first;
-  for (; i + LANES <= last; i += LANES)
-    for (int l = 0; l < LANES; l++) lane[l] += absolute (x[i + l]);
-  for (; i < last; i++) lane[(i - first) % LANES] += absolute (x[i]);
-  return fold (lane);
+/* *plain = sum of x, *size = sum of |x| */
+static void sums (const real *x, int n, double *plain, double *size) {
+  wide s[2] = { { 0 }, { 0 } }, z[2] = { { 0 }, { 0 } };
+  double rest = 0, rest_size = 0;
+  int i = 0;
+  for (; i + 2 * WIDE <= n; i += 2 * WIDE)
+    for (int k = 0; k < 2; k++) {
+      const wide v = widened (x + i + k * WIDE);
+      s[k] += v;
+      z[k] += wide_abs (v);
+    }
+  for (; i < n; i++) {
+    rest += (double)x[i];
+    rest_size += absolute (x[i]);
+  }
+  *plain = folded (s[0], s[1], (wide){ 0 }, (wide){ 0 }) + rest;
+  *size = folded (z[0], z[1], (wide){ 0 }, (wide){ 0 }) + rest_size;
 }
 
 /* p log p with 0 log 0 = 0 */
@@ -47,43 +81,90 @@ SL_VMATH real magnitude (real x) {
 }
 
 /* 1 / size; 0 for a row that is zero, or so nearly that this overflows. */
-static double inverse (double size) {
-  const double share = 1 / size;
+static real inverse (double size) {
+  const real share = (real)(1 / size);
   return size == 0 || isinf (share) ? 0 : share;
 }
 
-static double entropy (const real *w, int lo, int hi, double size) {
-  const double share = inverse (size);
-  double lane[LANES] = { 0 }, h;
-  int i = lo;
-  for (; i + LANES <= hi; i += LANES)
-    for (int l = 0; l < LANES; l++)
-      lane[l] += (double)plogp ((real)(absolute (w[i + l]) * share));
-  for (; i < hi; i++)
-    lane[(i - lo) % LANES] += (double)plogp ((real)(absolute (w[i]) * share));
-  h = -fold (lane);
-  return h < 0 ? 0 : h; /* a rounding below zero; NaN stays */
+/* out = p log p of n weights, p = |w| share */
+static void plogps (const real *w, int n, real share, real *out) {
+  int i = 0;
+  for (; i + SL_LANES <= n; i += SL_LANES) {
+    const sl_lanes p = sl_lanes_abs (sl_load (w + i)) * share;
+    const sl_lanes x = sl_select ((sl_mask)(p == 0), sl_every (1), p);
+    sl_store (out + i, p * sl_lanes_log (x));
+  }
+  for (; i < n; i++) out[i] = plogp (magnitude (w[i]) * share);
+}
+
+/* Sum of p log p of columns lo..hi-1. */
+static double information (const real *w, int lo, int hi, real share) {
+  real out[CHUNK];
+  double all = 0, sum, size;
+  for (int i = lo; i < hi; i += CHUNK) {
+    const int n = hi - i < CHUNK ? hi - i : CHUNK;
+    plogps (w + i, n, share, out);
+    sums (out, n, &sum, &size);
+    all += sum;
+  }
+  return all;
+}
+
+/* One chunk of n weights, the first at column 'at' of c. */
+static void add_chunk (const real *restrict w, int n, real share, double proxy,
+                       const real *restrict out, const sl_columns *c,
+                       ptrdiff_t at) {
+  double *restrict weight = c->weight + at, *restrict to_proxy = c->proxy + at;
+  double *restrict to_plogp = c->plogp + at, *restrict to_share = c->share + at;
+  uint32_t *restrict seen = c->seen + at;
+  for (int j = 0; j < n; j++) {
+    const double p = absolute (w[j]) * (double)share;
+    weight[j] += (double)w[j];
+    to_share[j] += p;
+    to_proxy[j] += p * proxy;
+    to_plogp[j] += (double)out[j];
+  }
+  for (int j = 0; j < n; j++) seen[j] += w[j] != 0;
+}
+
+static double entropy (const void *weights, int lo, int hi, double size,
+                       int first, int last, const sl_columns *c) {
+  const real *w = weights;
+  const real share = inverse (size);
+  const double proxy = size / (size + 1e-8);
+  double all = information (w, lo, first, share), plain, absolutes;
+  real out[CHUNK];
+  for (int i = first; i < last; i += CHUNK) {
+    const int n = last - i < CHUNK ? last - i : CHUNK;
+    plogps (w + i, n, share, out);
+    sums (out, n, &plain, &absolutes);
+    all += plain;
+    if (c) add_chunk (w + i, n, share, proxy, out, c, i - first);
+  }
+  all = -(all + information (w, last, hi, share));
+  return all < 0 ? 0 : all; /* a rounding below zero; NaN stays */
 }
 
 /* The largest |A| and how many are next to nothing. */
 static void extremes (const real *w, int lo, int hi, sl_scan *out) {
-  real largest[LANES] = { 0 }, most = 0;
-  int32_t zeros[LANES] = { 0 }, all = 0;
+  sl_lanes largest = { 0 };
+  sl_mask zeros = { 0 };
+  real most = 0;
+  ptrdiff_t all = 0;
   int i = lo;
-  for (; i + LANES <= hi; i += LANES)
-    for (int l = 0; l < LANES; l++) {
-      const real a = magnitude (w[i + l]);
-      largest[l] = sl_choose (a > largest[l], a, largest[l]);
-      zeros[l] += a <= (real)NOTHING;
-    }
+  for (; i + SL_LANES <= hi; i += SL_LANES) {
+    const sl_lanes a = sl_lanes_abs (sl_load (w + i));
+    largest = sl_lanes_max (a, largest);
+    zeros -= (sl_mask)(a <= (real)NOTHING);
+  }
   for (; i < hi; i++) {
     const real a = magnitude (w[i]);
     most = sl_choose (a > most, a, most);
     all += a <= (real)NOTHING;
   }
-  for (int l = 0; l < LANES; l++) {
+  for (int l = 0; l < SL_LANES; l++) {
     most = sl_choose (largest[l] > most, largest[l], most);
-    all += zeros[l];
+    all += (ptrdiff_t)zeros[l];
   }
   out->largest = (double)most;
   out->zeros = all;
@@ -92,50 +173,41 @@ static void extremes (const real *w, int lo, int hi, sl_scan *out) {
 static void row (const void *weights, int lo, int hi, int token, sl_scan *out) {
   const real *w = weights;
   const int from = lo > token ? lo : token < hi ? token : hi;
-  out->outside = sum (w, lo, from);
-  out->outside_size = size_of (w, lo, from);
-  out->mass = sum (w, from, hi);
-  out->size = size_of (w, from, hi);
-  out->entropy = entropy (w, lo, hi, out->size + out->outside_size);
+  sums (w + lo, from - lo, &out->outside, &out->outside_size);
+  sums (w + from, hi - from, &out->mass, &out->size);
   extremes (w, from, hi, out);
 }
 
-static void columns (const void *weights, int first, int last, double size,
-                     const sl_columns *c) {
-  const real *w = (const real *)weights + first;
-  const ptrdiff_t n = last - first;
-  const double share = inverse (size);
-  const double proxy = size / (size + 1e-8);
-  double *restrict weight = c->weight, *restrict to_proxy = c->proxy;
-  double *restrict to_plogp = c->plogp, *restrict to_share = c->share;
-  uint32_t *restrict seen = c->seen;
-  for (ptrdiff_t j = 0; j < n; j++) {
-    const double p = absolute (w[j]) * share;
-    weight[j] += (double)w[j];
-    to_share[j] += p;
-    to_proxy[j] += p * proxy;
-    to_plogp[j] += (double)plogp ((real)p);
-  }
-  for (ptrdiff_t j = 0; j < n; j++) seen[j] += w[j] != 0;
-}
-
 static double norm (const void *vector, ptrdiff_t step, int d, const double *w,
-                    int n, double *y) {
+                    int n, int triangle) {
+  enum { AT_ONCE = 4 * WIDE };
   const real *x = vector;
-  double squares = 0;
+  double squares[4] = { 0 };
+  int i = 0;
   if (w == NULL) {
     for (int j = 0; j < d; j++)
-      squares += (double)x[j * step] * (double)x[j * step];
-    return sqrt (squares);
+      squares[j % 4] += (double)x[j * step] * (double)x[j * step];
+    return sqrt ((squares[0] + squares[1]) + (squares[2] + squares[3]));
   }
-  for (int i = 0; i < n; i++) y[i] = 0;
-  for (int j = 0; j < d; j++) {
-    const double a = (double)x[j * step];
-    const double *restrict from = w + (size_t)j * (size_t)n;
-    for (int i = 0; i < n; i++) y[i] += a * from[i];
+  for (; i + AT_ONCE <= n; i += AT_ONCE) {
+    wide y0 = { 0 }, y1 = { 0 }, y2 = { 0 }, y3 = { 0 };
+    for (int j = triangle ? i : 0; j < d; j++) {
+      const double a = (double)x[j * step];
+      const wide *from = (const wide *)(w + (size_t)j * (size_t)n + i);
+      y0 += a * from[0];
+      y1 += a * from[1];
+      y2 += a * from[2];
+      y3 += a * from[3];
+    }
+    squares[0] += folded (y0 * y0, y1 * y1, y2 * y2, y3 * y3);
   }
-  for (int i = 0; i < n; i++) squares += y[i] * y[i];
-  return sqrt (squares);
+  for (; i < n; i++) {
+    double y = 0;
+    for (int j = triangle ? i : 0; j < d; j++)
+      y += (double)x[j * step] * w[(size_t)j * (size_t)n + (size_t)i];
+    squares[0] += y * y;
+  }
+  return sqrt (squares[0]);
 }
 
 static void widen (const void *weights, int n, double *restrict out) {
@@ -143,13 +215,19 @@ static void widen (const void *weights, int n, double *restrict out) {
   for (int j = 0; j < n; j++) out[j] = (double)w[j];
 }
 
-static double dot (int n, const double *restrict x, const double *restrict y) {
-  double sum[4] = { 0 };
+static double dot (int n, const double *x, const double *y) {
+  const wide *a = (const wide *)x, *b = (const wide *)y;
+  wide s0 = { 0 }, s1 = { 0 }, s2 = { 0 }, s3 = { 0 };
+  double rest = 0;
   int i = 0;
-  for (; i + 4 <= n; i += 4)
-    for (int l = 0; l < 4; l++) sum[l] += x[i + l] * y[i + l];
-  for (; i < n; i++) sum[0] += x[i] * y[i];
-  return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+  for (; i + 4 * WIDE <= n; i += 4 * WIDE, a += 4, b += 4) {
+    s0 += a[0] * b[0];
+    s1 += a[1] * b[1];
+    s2 += a[2] * b[2];
+    s3 += a[3] * b[3];
+  }
+  for (; i < n; i++) rest += x[i] * y[i];
+  return folded (s0, s1, s2, s3) + rest;
 }
 
 /* W = Q R by the modified Gram-Schmidt process; Q has columns of length 1 (or
@@ -171,5 +249,5 @@ static void shorten (double *w, int d, int n, double *r) {
 }
 
 extern const sl_scan_kernels SL (sl_scan_rows);
-const sl_scan_kernels SL (sl_scan_rows) = { row,  columns, sum,
+const sl_scan_kernels SL (sl_scan_rows) = { row,  entropy, sum,
                                             norm, widen,   shorten };

@@ -18,24 +18,26 @@ typedef struct sl_columns {
 typedef struct sl_scan {
   double outside, outside_size; /* sums of A and |A| before column 'token' */
   double mass, size;            /* and from there on */
-  double entropy;               /* of |A| / sum, nats; 0 for an all-zero row */
+  double entropy;               /* of |A| / sum, nats; 0 for an all-zero row;
+                                ** filled by the kernel of that name */
   double largest;               /* |A| on a token */
   ptrdiff_t zeros;              /* tokens with |A| <= 1e-5 */
 } sl_scan;
 
 /* One table a precision and instruction set. Rows are 'real'. */
 typedef struct sl_scan_kernels {
-  /* Columns lo..hi-1 of w, tokens from 'token' on. */
+  /* Columns lo..hi-1 of w, tokens from 'token' on; all but the entropy. */
   void (*row) (const void *w, int lo, int hi, int token, sl_scan *out);
-  /* Adds columns first..last-1 of w, of which 'first' is position 0 of the
-  ** columns; size: sum of the row's |A|. */
-  void (*columns) (const void *w, int first, int last, double size,
-                   const sl_columns *c);
+  /* The entropy of columns lo..hi-1; size: sum of the row's |A|. Adds columns
+  ** first..last-1, which are among them, to c, of which 'first' is position 0;
+  ** c NULL: adds nothing, to the same entropy. */
+  double (*entropy) (const void *w, int lo, int hi, double size, int first,
+                     int last, const sl_columns *c);
   double (*sum) (const void *x, int first, int last);
-  /* y = sum over j of x[j * step] w[j][0..n-1]; || x || if w is NULL, else
-  ** || y ||. */
+  /* || sum over j of x[j * step] w[j][0..n-1] ||, || x || if w is NULL.
+  ** triangle 1: w[j][i] is 0 where i > j. */
   double (*norm) (const void *x, ptrdiff_t step, int d, const double *w, int n,
-                  double *y);
+                  int triangle);
   /* out[j] = w[j] in double */
   void (*widen) (const void *w, int n, double *out);
   /* r[0..d-1], vectors of d numbers one behind the other, of w[0..d-1], vectors
