@@ -203,20 +203,20 @@ static int weight_tensor (lua_State *L) {
       L, sl_weight_tensor (&box->weight, box->file, dtype, &e), &e);
 }
 
-/* Raise unless first .. first + n - 1 (from 0) are on w's first axis. */
+/* Raise unless n places from 'start' on (from 1) are on w's first axis. */
 static void check_part (lua_State *L, const sl_weight *w, const char *what,
-                        lua_Integer first, lua_Integer n) {
+                        lua_Integer start, lua_Integer n) {
   const ptrdiff_t size = w->ndim > 0 ? w->dim[0] : 0;
   char shape[SL_SHAPE_TEXT];
   sl_error e;
   /* a part of a vector may cut a block in two */
-  if (w->ndim >= 2 && first >= 0 && n >= 0 && first <= size &&
-      n <= size - first)
+  if (w->ndim >= 2 && start >= 1 && n >= 0 && start - 1 <= size &&
+      n <= size - (start - 1))
     return;
   sl_fail (&e,
-           "%s: %lld to %lld is not on the first axis of the weight '%.100s' "
-           "of shape %s%s",
-           what, (long long)first + 1, (long long)(first + n), w->name,
+           "%s: start %lld with length %lld is not on the first axis of the "
+           "weight '%.100s' of shape %s%s",
+           what, (long long)start, (long long)n, w->name,
            sl_shape_text (w->ndim, w->dim, shape, sizeof shape),
            w->ndim < 2 ? ", which needs two axes" : "");
   sl_lua_raise (L, &e);
@@ -228,7 +228,7 @@ static int weight_narrow (lua_State *L) {
   const lua_Integer first = luaL_checkinteger (L, 2);
   const lua_Integer n = luaL_checkinteger (L, 3);
   sl_weight part;
-  check_part (L, &box->weight, "narrow", first > 0 ? first - 1 : -1, n);
+  check_part (L, &box->weight, "narrow", first, n);
   part = sl_weight_narrow (&box->weight, (ptrdiff_t)first - 1, (ptrdiff_t)n);
   return push_weight (L, box->file, &part);
 }
@@ -238,7 +238,7 @@ static int weight_select (lua_State *L) {
   const weight_box *box = check_weight (L, 1);
   const lua_Integer i = luaL_checkinteger (L, 2);
   sl_weight part;
-  check_part (L, &box->weight, "select", i > 0 ? i - 1 : -1, 1);
+  check_part (L, &box->weight, "select", i, 1);
   part = sl_weight_select (&box->weight, (ptrdiff_t)i - 1);
   return push_weight (L, box->file, &part);
 }

@@ -73,8 +73,8 @@ end
 local function record(text, at)
   local cells, n = {}, 0
   while true do
-    local value, stop
-    if text:sub(at, at) == '"' then
+    local quoted, value, stop = text:sub(at, at) == '"', nil, nil
+    if quoted then
       local from = at + 1
       repeat
         stop = text:find('"', from, true)
@@ -95,7 +95,8 @@ local function record(text, at)
     at = at + #separator
     if separator ~= "," then
       if separator == "" and at <= #text then
-        return nil, "text after a closing quote"
+        return nil, quoted and "text after a closing quote"
+            or "a carriage return that no newline follows, outside of quotes"
       end
       return cells, at, n
     end

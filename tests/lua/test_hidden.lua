@@ -197,4 +197,25 @@ check.test("mistakes are named", function()
     { start = core.tensor({ 4, 0, 0 }, "f64"), length = core.tensor({ 3, 3, 3 }, "f64") })
 end)
 
+check.test("a peak of one layer is a window of one layer", function()
+  local states = {}
+  for layer, size in ipairs { 1, 1, 50, 1, 1 } do
+    states[layer] = lab.tensor { { { size, 0 }, { size, 0 } } }
+  end
+  local found = lab.sinks.hidden(states).secondary
+  check.equal({ found.first_layer, found.last_layer }, { 2, 2 })
+  check.equal({ found[1].lifetime, found[1].layer, #found }, { 1, 2, 1 })
+end)
+
+check.test("massive: above the bound, and at least so many medians", function()
+  local state = lab.tensor { { { 2, -2, 2, 2, 2000, 100 } } }
+  local function massive(options)
+    return lab.sinks.hidden({ state, state }, options).states[1].massive
+  end
+  check.equal(massive {}, 1.0) -- 1000 medians, not one less
+  check.equal(massive { ratio = 50 }, 1.0) -- 100 is not above 100
+  check.equal(massive { ratio = 50, massive = 99 }, 2.0)
+  check.equal(massive { ratio = 1001 }, 0.0)
+end)
+
 check.done()

@@ -36,8 +36,12 @@ check.test("a GGUF file in Lua", function()
   check.equal(w:narrow(3, 2):tensor():totable(), t:narrow(1, 3, 2):totable())
   check.equal(w:select(8):tensor():totable(), t:select(1, 8):totable())
   check.raises("'totensor' (did you mean 'tensor'?)", function() w:totensor() end)
-  check.raises("narrow: 8 to 9 is not on the first axis", function() w:narrow(8, 2) end)
-  check.raises("select: 0 to 0 is not", function() w:select(0) end)
+  for _, part in ipairs { { 8, 2 }, { 0, 1 }, { 1, -1 }, { math.mininteger, 1 },
+    { math.maxinteger, math.maxinteger } } do
+    check.raises(("narrow: start %d with length %d is not on the first axis"):format(
+      table.unpack(part)), w.narrow, w, table.unpack(part))
+  end
+  check.raises("select: start 0 with length 1 is not", function() w:select(0) end)
   local none, message = file:weight "blk.0.attn_q.weigth"
   check.equal(none, nil)
   check.contains(message, "(did you mean 'blk.0.attn_q.weight'?)")
