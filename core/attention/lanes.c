@@ -173,11 +173,14 @@ static void observe (const sl_head *h, const block *b, int rows) {
   int lo[SL_QUERIES] = { 0 }, hi[SL_QUERIES];
   memset (weights, 0, (size_t)(SL_QUERIES * keys) * sizeof *weights);
   for (int i = 0; i < SL_QUERIES; i++) hi[i] = (int)b->seen[i];
-  for (int j = 0; j < b->keys; j++)
-    for (int i = 0; i < b->queries; i++) {
-      scores[i * keys + j] = b->scores[sl_at (j, i)];
-      weights[i * keys + j] = b->weights[sl_at (j, i)];
-    }
+  for (int from = 0; from < b->keys; from += SL_QUERIES) {
+    const int to = least (from + SL_QUERIES, b->keys); /* a cache line */
+    for (int i = 0; i < b->queries; i++)
+      for (int j = from; j < to; j++) {
+        scores[i * keys + j] = b->scores[sl_at (j, i)];
+        weights[i * keys + j] = b->weights[sl_at (j, i)];
+      }
+  }
   SL (sl_observe) (h, b->row, rows, weights, scores, lo, hi);
 }
 

@@ -3,13 +3,14 @@
 #include "base/isa.h"
 #include "base/memory.h"
 #include "lm/panel.h"
+#include "lm/unpack.h"
 #include <string.h>
 
 SL_VARIANTS (const sl_panel_functions, sl_panels);
 
-/* Rows of w in a panel: enough that packing x for each costs little, few enough
-** that a strip stays in the second cache. */
-enum { PANEL = 256, STEP = 16 };
+/* Rows of w in a panel, at most. A panel packs all of x once more, so that few
+** cost less; but an unpacked strip should stay in the second cache. */
+enum { PANEL = 256, PLAIN_PANEL = 1024, STEP = 16 };
 
 typedef struct job {
   const sl_panel_functions *functions;
@@ -33,8 +34,11 @@ static void task (void *context, int index, int worker) {
 }
 
 /* The columns of a panel: panels are as many for each worker. */
-static ptrdiff_t columns_of (ptrdiff_t out, int workers) {
-  ptrdiff_t panels = (out + PANEL - 1) / PANEL, columns;
+static ptrdiff_t columns_of (const job *j, int workers) {
+  const int plain = j->size == 4 ? SL_KIND_F32 : SL_KIND_F64;
+  const ptrdiff_t most = j->panel.kind == plain ? PLAIN_PANEL : PANEL;
+  const ptrdiff_t out = j->panel.columns;
+  ptrdiff_t panels = (out + most - 1) / most, columns;
   panels = (panels + workers - 1) / workers * workers;
   columns = (out + panels - 1) / panels;
   return (columns + STEP - 1) / STEP * STEP;
@@ -44,7 +48,7 @@ static int run (sl_pool *pool, job *j, size_t size, sl_error *e) {
   const int workers = sl_pool_workers (pool);
   ptrdiff_t panels;
   if (j->panel.rows == 0 || j->panel.columns == 0) return 0;
-  j->columns = columns_of (j->panel.columns, workers);
+  j->columns = columns_of (j, workers);
   panels = (j->panel.columns + j->columns - 1) / j->columns;
   j->each = j->functions->scratch (j->panel.rows, j->columns, j->panel.in);
   j->each = (j->each * size + 63) / 64 * 64;

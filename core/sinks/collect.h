@@ -36,10 +36,10 @@ int sl_collect_output (sl_collector *c, int layer, const sl_tensor *w,
                        sl_error *e);
 
 /* One part's samples first..first+n-1 are about to be watched by the observer,
-** and have been. Parts may be used by different threads at once; begin and end
-** not while the observer of the part is called; each sample once, or with calls once a layer and group of heads. end
-** gives -1 when what was seen does not fit the spec: sl_collect_finish then
-** says what. */
+** and have been. Parts may be used by different threads at once, but begin and
+** end not while the part's observer is called; each sample once, or with calls
+** once a layer and group of heads. end gives -1 when what was seen does not fit
+** the spec: sl_collect_finish then says what. */
 void sl_collect_begin (sl_collector *c, int part, long first, long n);
 /* After begin, with calls: the next call of attention is that of 'layer', and
 ** its heads begin at 'head'. */

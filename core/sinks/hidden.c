@@ -16,9 +16,10 @@ struct sl_hidden {
   unsigned char *seen; /* [1 + layers][samples] */
   sl_alike *alike;
   /* of the sequence at hand */
-  double *x;        /* [d]: the token at hand, in double */
-  double *channel;  /* [d] sums of squares */
-  double *first;    /* [2][d]: states of positions 1 and 2 of a segment */
+  double *x;       /* [d]: the token at hand, in double */
+  double *channel; /* [d] sums of squares */
+  double *first;   /* [2][d]: states of positions 1 and 2 of a segment */
+  double first_norm[2];
   uint32_t *bucket; /* of the median */
   int d;
 };
@@ -129,10 +130,18 @@ static void read_token (const sequence *s, int j) {
   }
 }
 
+/* Sums are eight, so that none waits for the one before it. */
+static double fold (const double *s) {
+  return ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]));
+}
+
 static double dot (const double *a, const double *b, int n) {
-  double sum = 0;
-  for (int i = 0; i < n; i++) sum += a[i] * b[i];
-  return sum;
+  double s[8] = { 0 };
+  int i = 0;
+  for (; i + 8 <= n; i += 8)
+    for (int l = 0; l < 8; l++) s[l] += a[i + l] * b[i + l];
+  for (; i < n; i++) s[i % 8] += a[i] * b[i];
+  return fold (s);
 }
 
 /* Its norm, and which of positions 1 and 2 it is like. */
@@ -142,11 +151,12 @@ static double token_norm (const sequence *s, int segment, int j) {
   const double norm = sqrt (dot (h->x, h->x, h->d));
   if (position < 2)
     memcpy (h->first + position * h->d, h->x, (size_t)h->d * sizeof *h->x);
+  if (position < 2) h->first_norm[position] = norm;
   for (int anchor = 0; anchor < 2 && s->layer > 0; anchor++) {
     const double *a = h->first + anchor * h->d;
-    const double other = sqrt (dot (a, a, h->d));
     if (position <= anchor) continue;
-    if (fabs (dot (a, h->x, h->d)) > h->spec.similar * norm * other)
+    if (fabs (dot (a, h->x, h->d)) >
+        h->spec.similar * norm * h->first_norm[anchor])
       sl_alike_set (h->alike, s->layer, s->sample, j, anchor);
   }
   return norm;
@@ -239,17 +249,24 @@ static void keep_entry (sl_entry *top, sl_entry entry) {
 static double kurtosis (const sequence *s, double mean) {
   const sl_hidden *h = s->h;
   const double n = (double)(s->end - s->begin) * h->d;
-  double squares = 0, fourth = 0, variance;
+  double squares[8] = { 0 }, fourth[8] = { 0 }, variance;
   for (int j = s->begin; j < s->end; j++) {
+    int i = 0;
     read_token (s, j);
-    for (int i = 0; i < h->d; i++) {
+    for (; i + 8 <= h->d; i += 8)
+      for (int l = 0; l < 8; l++) {
+        const double y = (h->x[i + l] - mean) * (h->x[i + l] - mean);
+        squares[l] += y;
+        fourth[l] += y * y;
+      }
+    for (; i < h->d; i++) {
       const double y = (h->x[i] - mean) * (h->x[i] - mean);
-      squares += y;
-      fourth += y * y;
+      squares[i % 8] += y;
+      fourth[i % 8] += y * y;
     }
   }
-  variance = squares / (n - 1);
-  return fourth / n / (variance * variance + 1e-6);
+  variance = fold (squares) / (n - 1);
+  return fold (fourth) / n / (variance * variance + 1e-6);
 }
 
 static double channel_kurtosis (const sl_hidden *h) {

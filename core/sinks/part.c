@@ -102,6 +102,25 @@ static void note_no_memory (sl_part *p) {
 
 /* ---- norms ---- */
 
+/* Columns head * d .. of w, in double. */
+static void read_output (const sl_tensor *w, int head, size_t d, double *x) {
+  const sl_dtype dtype = w->storage->dtype;
+  const sl_scan_kernels *scan = sl_scan_pick (dtype);
+  sl_tensor own = *w;
+  sl_view v;
+  own.dim[1] = (ptrdiff_t)d;
+  own.offset += (ptrdiff_t)head * own.dim[1] * own.stride[1];
+  v = sl_tensor_view (&own);
+  if (own.stride[1] != 1) {
+    sl_tensor_to_doubles (&own, x);
+    return;
+  }
+  for (ptrdiff_t i = 0; i < own.dim[0]; i++)
+    scan->widen ((const char *)v.data +
+                     i * own.stride[0] * (ptrdiff_t)sl_dtype_size (dtype),
+                 (int)d, x + (size_t)i * d);
+}
+
 /* A head's part of W_O becomes double, transposed. Where the norms of many
 ** values are wanted, its vectors become shorter ones that give the same norms.
 ** NULL: no memory. */
@@ -109,19 +128,16 @@ static const double *load_output (const place *a, int head) {
   sl_part *p = a->p;
   const size_t d = (size_t)p->d_value, n = (size_t)p->d_model;
   double *w = p->w + (size_t)head * d * n, *x;
-  sl_tensor own;
   if (p->loaded[head]) return w;
   x = sl_alloc (d * n, sizeof *x);
   if (x == NULL) {
     note_no_memory (p);
     return NULL;
   }
-  own = *p->output[p->output_layer];
-  own.dim[1] = p->d_value;
-  own.offset += (ptrdiff_t)head * p->d_value * own.stride[1];
-  sl_tensor_to_doubles (&own, x);
-  for (size_t i = 0; i < n; i++)
-    for (size_t j = 0; j < d; j++) w[j * n + i] = x[i * d + j];
+  read_output (p->output[p->output_layer], head, d, x);
+  for (size_t i = 0; i < n; i += 8) /* a cache line of w */
+    for (size_t j = 0; j < d; j++)
+      for (size_t k = i; k < n && k < i + 8; k++) w[j * n + k] = x[k * d + j];
   if (p->width < p->d_model) {
     a->scan->shorten (w, p->d_value, p->d_model, x);
     memcpy (w, x, d * d * sizeof *w);
