@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <unzip.h>
 #include <zip.h>
@@ -154,6 +155,13 @@ static int read_member (unzFile zip, sl_tensors *s, sl_error *e) {
   return item->name != NULL ? 0 : sl_fail (e, "out of memory for a name");
 }
 
+/* Whether the file holds more than the end of an archive, which has 22 bytes. A
+** file cut off in it counts no members, whatever went before. */
+static int has_more (const char *path) {
+  struct stat info;
+  return stat (path, &info) != 0 || info.st_size > 22;
+}
+
 static int read_members (unzFile zip, sl_tensors *s, sl_error *e) {
   unz_global_info64 global;
   int code;
@@ -185,6 +193,8 @@ int sl_npz_read (const char *path, sl_tensors *s, sl_error *e) {
   if (zip == NULL)
     return sl_fail (e, "%s: not a .npz file, or it cannot be read", path);
   status = read_members (zip, s, e);
+  if (status == 0 && s->n == 0 && has_more (path))
+    status = sl_fail (e, "the list of members is cut off");
   unzClose (zip);
   if (status == 0) return 0;
   sl_tensors_free (s);

@@ -124,4 +124,25 @@ check.test("a sample stands for itself only", function()
     lab.sinks.collect, { layers = 1024, heads = 1025, tokens = 1 })
 end)
 
+check.test("a layer's W_O is the one of the last watch", function()
+  local x, eye = batch.x:narrow(1, 1, 1), {}
+  for i = 1, 16 do
+    eye[i] = {}
+    for j = 1, 16 do eye[i][j] = i == j and 1 or 0 end
+  end
+  local w, size = core.tensor(eye, "f64"), 0
+  local c = lab.sinks.collect { layers = 1, heads = 1, tokens = 6, samples = 2,
+    output = function()
+      size = size + 1
+      return w * size
+    end }
+  for sample = 1, 2 do
+    c:watch(sample, function()
+      return lab.attention { q = x, k = x, v = x, mechanism = lab.mechanism "softmax" }
+    end)
+  end
+  local norm = x:narrow(2, 1, 1):square():sum():sqrt():item()
+  check.close(c:finish().heads[1].value_norm, 1.5 * norm, 1e-12, 0, "once and twice")
+end)
+
 check.done()
