@@ -142,6 +142,9 @@ local function variable(name, globals, width)
   return said
 end
 
+-- Last, where a terminal still shows it: the functions of a first hour.
+local BEGIN = "?task.trigger_mean  ?model.attention_only  ?train  ?sinks  ?plot.heat"
+
 local function overview(width)
   local rows, seen = {}, {}
   for _, entry in ipairs(help.index()) do
@@ -161,6 +164,7 @@ local function overview(width)
     out[#out + 1] = wrapped(row[2]:gsub("%.$", ""), width, 0) .. "\n"
         .. indented(wrapped(table.concat(names, "  "), width - 2, 0))
   end
+  out[#out + 1] = "\n" .. wrapped("To begin with: " .. BEGIN, width, 0)
   return table.concat(out, "\n")
 end
 

@@ -16,11 +16,15 @@ local function pass(...) return ... end
 -- statements. nil, message and whether more lines may complete it.
 --
 -- The expression is an argument of a call: as "return EXPRESSION" it might be a tail
--- call, which leaves no line of the input that an error could name.
+-- call, which leaves no line of the input that an error could name. The call ends on the
+-- input's last line, whose number an error has then, unless a comment hides its end there.
 local function compile(source)
-  local f = load("local pass <const> = ... return pass(" .. source:gsub("[;%s]+$", "")
-    .. "\n)", "=stdin", "t")
-  if f then return function() return f(pass) end end
+  local f
+  for _, close in ipairs { ")", "\n)" } do
+    f = load("local pass <const> = ... return pass(" .. source:gsub("[;%s]+$", "")
+      .. close, "=stdin", "t")
+    if f then return function() return f(pass) end end
+  end
   f = load("return " .. source, "=stdin", "t") -- 1 + 1; -- with a comment
   if f then return f end
   local g, message = load(source, "=stdin", "t")
@@ -151,6 +155,10 @@ local function question(source)
   return name, marks == "??"
 end
 
+-- Words that people try where no variable has the name.
+local hints = { exit = "Ctrl-D leaves (or os.exit())", quit = "Ctrl-D leaves (or os.exit())",
+  help = "?NAME shows what a name is, ? alone all names, %help what else a line can be" }
+
 --- What an input means.
 -- @param source  the lines typed so far
 -- @return "more": another line is needed; "run", a function whose values are shown, and
@@ -170,9 +178,7 @@ function repl.read(source)
     if not f then return "error", message end
     return "run", f, is_silenced(source)
   end
-  if (plain == "exit" or plain == "quit") and rawget(_G, plain) == nil then
-    return "error", "Ctrl-D leaves (or os.exit())"
-  end
+  if hints[plain] and rawget(_G, plain) == nil then return "error", hints[plain] end
   local f, message, more = compile(source)
   if f then
     local lost = scan.outer_local(source)
