@@ -104,6 +104,29 @@ check.test("show and compare find runs by name, part of it, path and 'last'", fu
   check.contains(r.out, "FAILS  small: 0.6 < 0.5")
 end)
 
+check.test("show: of many results those of single heads only with --all", function()
+  five_runs()
+  for _, count in ipairs { 1, 9 } do -- numbers of each of eight heads
+    process.write(folder .. "/heads.lua", ([[
+      local heads = {}
+      for i = 1, 8 do
+        heads[i] = { first_mean = i }
+        for k = 2, %d do heads[i]["n" .. k] = k end
+      end
+      require "sinklab".run():add("m", { sinks = { heads = heads, first = { mean = 0.25,
+        max = 80 } } }) ]]):format(count))
+    check.equal(sinklab({ "run", "heads.lua", "--quiet" }).code, 0)
+    local short = sinklab({ "runs", "show", "last" }).out
+    local all = sinklab({ "runs", "show", "last", "--all" }).out
+    check.contains(short, "m.sinks.first.mean")
+    check.equal(short:find("heads.7.first_mean", 1, true) ~= nil, count == 1)
+    check.equal(short:find("m.sinks.first.max", 1, true) ~= nil, count == 1)
+    check.equal(short:find("and 73 of single heads", 1, true) ~= nil, count == 9)
+    check.contains(all, "m.sinks.heads.7.first_mean")
+    check.contains(all, "m.sinks.first.max")
+  end
+end)
+
 check.test("export: a line a run, quoted where CSV needs it", function()
   five_runs()
   local r = sinklab { "runs", "export", "csv", "seed=2" }

@@ -67,6 +67,35 @@ local function cell(value)
   return #value > 60 and value:sub(1, 57) .. "..." or value
 end
 
+-- More results than these are shown without details of a measurement, unless --all.
+local MANY = 60
+-- What is of single heads, the least and the most of all heads, names of files.
+local details = { "%.heads%.%d", "%.sinks%..*%.min$", "%.sinks%..*%.max$", "%.maps%." }
+
+local function is_detail(name)
+  for _, pattern in ipairs(details) do
+    if name:find(pattern) then return true end
+  end
+  return false
+end
+
+--- The names of results to show, in order, and how many are left out.
+local function shown(values, all)
+  local names, left = {}, 0
+  for name in pairs(values) do names[#names + 1] = name end
+  table.sort(names)
+  if all or #names <= MANY then return names, 0 end
+  local few = {}
+  for _, name in ipairs(names) do
+    if is_detail(name) then
+      left = left + 1
+    else
+      few[#few + 1] = name
+    end
+  end
+  return few, left
+end
+
 local function show(words, given)
   local records = require "sinklab.records"
   local record, where = must(open(given):show(words[1]))
@@ -76,12 +105,11 @@ local function show(words, given)
     number(record.threads), cell(record.isa), cell(record.sinklab)))
   if record.error then print("error: " .. tostring(record.error)) end
   for _, part in ipairs { "options", "results" } do
-    local rows, names = {}, {}
-    local values = records[part](record)
-    for name in pairs(values) do names[#names + 1] = name end
-    table.sort(names)
+    local rows, values = {}, records[part](record)
+    local names, left = shown(values, given.all)
     for i, name in ipairs(names) do rows[i] = { name, cell(values[name]) } end
     if #rows > 0 then print("\n" .. text.table({ part, "" }, rows)) end
+    if left > 0 then print(("and %d of single heads, least and most of heads, files of maps: --all shows them"):format(left)) end
   end
   if #record.claims > 0 then print "" end
   for _, c in ipairs(record.claims) do
@@ -163,7 +191,8 @@ return {
       options = { { "limit", "N", kind = count, doc = "the newest N" }, folder, as_json },
       run = list },
     { name = "show", doc = "options, results and claims of one run", words = { run },
-      options = { folder, as_json }, run = show },
+      options = { { "all", doc = "every result, also of single heads" }, folder, as_json },
+      run = show },
     { name = "compare", doc = "two runs side by side: options that differ, results",
       words = { { "A", "a run" }, { "B", "another run" } },
       options = { folder, as_json }, run = compare },
