@@ -145,6 +145,10 @@ check.test("mistakes", function()
   end
   refused("sinks needs something to read", stories)
   refused("No such file", folder .. "/none.gguf", "--prompt=x")
+  refused("No such file", folder .. "/none.gguf")
+  process.write(folder .. "/picture.png", "\137PNG\r\n\0\1")
+  refused("picture.png: byte 7 is 0: this is no text", stories,
+    "--text=" .. folder .. "/picture.png")
   refused("--keep: expected LAYER:HEAD", stories, "--prompt=x", "--keep=3")
   refused("layer 9, head 1 is to be kept; there are 5 layers of 8 heads", stories, "--prompt=x", "--keep=9:1", "--out=i")
   refused("token id 600 is outside 0 to 511", stories, "--ids=1,600")

@@ -144,12 +144,12 @@ local function run_sinks(words, given)
   local what = "sinks"
   given.tokens, given.samples = given.tokens or 64, given.samples or 100
   given.threshold = given.threshold or 0.3
-  if not (given.text or given.prompt or given.ids) then
-    command.refuse "sinks needs something to read: --text=FILE, --prompt=TEXT or --ids=1,5,6"
-  end
   local changes = changes_of(given)
   local model, message = lm.open(words[1])
   if not model then command.refuse("%s", message) end
+  if not (given.text or given.prompt or given.ids) then
+    command.refuse "sinks needs something to read: --text=FILE, --prompt=TEXT or --ids=1,5,6"
+  end
   local tokenizer = tokenizer_of(model, given)
   local sources, begun = texts.read(what, model, tokenizer, given)
   local run = open_run(given)

@@ -11,6 +11,8 @@ local function text_of(what, path)
   if not file then check.fail("%s: %s", what, why) end
   local text, message = file:read "a"
   if not text then check.fail("%s: %s: %s", what, path, message or "cannot be read") end
+  local zero = text:find("\0", 1, true)
+  if zero then check.fail("%s: %s: byte %d is 0: this is no text", what, path, zero) end
   return text
 end
 
