@@ -236,7 +236,7 @@ function command.run(name, spec, arguments)
       end
       local names = command.action_names(spec)
       refuse("%s: no action '%s'%s", name, action, did_you_mean(action, names,
-        ": it is " .. text.alternatives(names)))
+        (": expected %s\n  try: sinklab %s --help"):format(text.alternatives(names), name)))
     elseif not core.host.help then
       refuse("%s needs to be told what: sinklab %s %s", name, name,
         table.concat(command.action_names(spec), "|"))

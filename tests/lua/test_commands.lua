@@ -49,6 +49,8 @@ check.test("new experiment: names are checked, nothing is overwritten", function
   check.equal(sinklab("new", "experiment", "x.lua", "--dir=made/here").code, 0)
   check.contains(process.read(folder .. "/made/here/x.lua"), "-- x: say here")
   check.contains(sinklab("new", "experment", "x").err, "did you mean 'experiment'?")
+  check.contains(sinklab("model", "some.gguf").err,
+    "model: no action 'some.gguf': expected info\n  try: sinklab model --help")
 end)
 
 -- Doctor.

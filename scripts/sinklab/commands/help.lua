@@ -25,7 +25,7 @@ local function overview()
   print [[
 
 Exit status: 0 it ran and every claim held, 1 an error, 2 it ran and a claim
-did not hold, 130 or 143 interrupted.]]
+did not hold, 130, 141 or 143 ended by Ctrl-C, a closed pipe or SIGTERM.]]
 end
 
 return {
