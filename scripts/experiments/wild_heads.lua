@@ -20,7 +20,7 @@ local opt = lab.options {
   b = { "", doc = "texts of class 1" },
   bos = { "auto", doc = "what samples begin with: auto, none, one, two or a token" },
   tokens = { 48, "of a sample", min = 8 },
-  max_steps = { 60, "samples, of each class", min = 2 },
+  samples = { 60, "samples at most, of each class", min = 2 },
   permutations = { 499, "of the labels", min = 19 },
   best = { 3, "heads that are drawn", min = 1 },
   alpha = { 0.05, "a head is found when its p over all heads is at most this",
@@ -42,7 +42,7 @@ print(("%s: %s"):format(opt.model:match "[^/]*$", tostring(model)))
 local function read(files)
   local list = {}
   local sources, begun = texts.read("wild_heads", model, tokenizer, { text = files,
-    bos = opt.bos, tokens = opt.tokens, samples = opt.max_steps })
+    bos = opt.bos, tokens = opt.tokens, samples = opt.samples })
   for _, source in ipairs(sources) do
     for _, s in ipairs(source.sequences) do list[#list + 1] = s end
   end
@@ -142,10 +142,10 @@ run:add("contrast", { class_0 = names[0], class_1 = names[1], n0 = found.n0,
 local map = {}
 for _, row in ipairs(found) do
   local at = (row.layer - 1) * model.config.heads + row.head
-  map[at] = { layer = row.layer, head = row.head, difference = math.abs(row.difference) }
+  map[at] = { layer = row.layer, head = row.head, difference = row.difference }
 end
 run:figure("difference", survey.map({ heads = map, samples = #list }, model.config.heads,
   "difference", "difference of mean weights on position 1",
-  ("%s against %s"):format(names[1], names[0])))
+  ("%s less %s"):format(names[1], names[0]), true))
 run:claim("a head tells the two apart: p over all heads", found[1].p_family, "<=",
   opt.alpha)

@@ -246,6 +246,18 @@ check.test("two classes of sequences", function()
   check.equal({ found.n0, found.n1 }, { 8, 8 })
 end)
 
+check.test("a map of what has signs is around 0", function()
+  local survey = require "sinklab.lm.survey"
+  local found = { samples = 3, heads = { { difference = -0.5 }, { difference = 0.25 } } }
+  local function map(signed)
+    return survey.map(found, 2, "difference", "difference", "t", signed):text()
+  end
+  check.contains(map(true), "-0.5")
+  check.equal(map(false):find("-0.5", 1, true), nil)
+  found.heads = { { difference = 0 }, { difference = 0 } }
+  check.contains(map(true), "-1")
+end)
+
 check.test("mistakes in classes", function()
   local list = some(2, 6)
   local function refused(words, classes)

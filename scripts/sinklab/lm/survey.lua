@@ -102,19 +102,23 @@ function survey.sources(list)
   return { "text", "samples", "tokens", "Sink_1 %", "first_mean", "loss" }, rows
 end
 
---- A map of layers and heads of one number of every head.
-function survey.map(found, heads, key, quantity, title)
+--- A map of layers and heads of one number of every head, from 0 to 1, or, if it may be
+-- `signed`, around 0.
+function survey.map(found, heads, key, quantity, title, signed)
   local layers, data, ticks, sides = #found.heads // heads, {}, {}, {}
+  local most = 0
   for layer = 1, layers do
     data[layer], sides[layer] = {}, tostring(layer)
     for h = 1, heads do
       data[layer][h] = found.heads[(layer - 1) * heads + h][key]
+      most = math.max(most, math.abs(data[layer][h]))
       ticks[h] = tostring(h)
     end
   end
   return plot.heat(data, { title = title, xlabel = "head", ylabel = "layer",
-    quantity = quantity, keys = ticks, queries = sides, vmin = 0, vmax = 1,
-    samples = found.samples })
+    quantity = quantity, keys = ticks, queries = sides, samples = found.samples,
+    palette = signed and "rdbu" or nil, vmin = signed and (most > 0 and -most or -1) or 0,
+    vmax = signed and most > 0 and most or 1 })
 end
 
 --- Norms of the residual stream, layer by layer, at position 1 and elsewhere.
