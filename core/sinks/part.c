@@ -60,13 +60,16 @@ static int make_room (sl_part *p, const sl_rows *r, int layer) {
   const sl_tensor *w = p->output[layer];
   const size_t heads = (size_t)p->m->heads;
   size_t count;
-  if (w == NULL || r->value == NULL || p->output_layer == layer) return 1;
-  p->d_model = (int)w->dim[0];
-  p->d_value = (int)((size_t)w->dim[1] / heads);
-  p->output_layer = -1;
-  if (misfits (p, 5, r->d_value != p->d_value, "numbers in a head's value",
-               r->d_value, p->d_value))
+  int d_value;
+  if (w == NULL || r->value == NULL) return 1;
+  d_value = (int)((size_t)w->dim[1] / heads);
+  if (misfits (p, 5, r->d_value != d_value, "numbers in a head's value",
+               r->d_value, d_value))
     return 0;
+  if (p->output_layer == layer) return 1;
+  p->output_layer = -1;
+  p->d_model = (int)w->dim[0];
+  p->d_value = d_value;
   p->width = p->d_model;
   if (p->m->measures & SL_MEASURE_NORMS && p->d_model > p->d_value &&
       p->m->tokens > 2 * p->d_value)
@@ -82,7 +85,7 @@ static int make_room (sl_part *p, const sl_rows *r, int layer) {
   return 1;
 }
 
-/* The only place where threads meet. 0: the rows are not measured. */
+/* Where threads meet. 0: the rows are not measured. */
 static int enter (sl_part *p, const sl_rows *r, long sample, int *layer,
                   int *head) {
   int good;
