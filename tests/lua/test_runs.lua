@@ -258,11 +258,14 @@ for i = 1, 100000 do
   assert(records.note(folder))
   log:write(folder:sub(6), "\n")
 end]])
-  -- Delays in hundredths of a second from a generator with seed 7.
+  -- Each is killed some hundredths of a second after its first commit (generator with
+  -- seed 7), the others writing on.
   local state, kills = 7, {}
   for who = 1, 8 do
     state = (state * 1103515245 + 12345) % 2147483648
-    kills[who] = ("sleep 0.%02d; kill -9 $p%d"):format(15 + state // 65536 % 40, who)
+    kills[who] = ("tries=0; until [ -s committed%d ] || [ $tries -ge 600 ]; do "
+      .. "sleep 0.05; tries=$((tries + 1)); done; sleep 0.%02d; kill -9 $p%d"):format(who,
+      2 + state // 65536 % 30, who)
   end
   local starts = {}
   for who = 1, 8 do
