@@ -76,6 +76,10 @@ end
 --   print(lab.plot.heat(w, { tokens = { "the", "cat", "sat" }, samples = 1 }))
 function plot.heat(data, given)
   local what = "lab.plot.heat"
+  if type(data) == "table" and core.is_tensor(data.mean) then
+    check.fail("%s: expected one matrix, got a measurement of all heads (try lab.plot.heads)",
+      what)
+  end
   local o = check.options(what, given, merged(heat_rules, figure_rules))
   local panel = part.heat(what, pick(o, heat_rules), data)
   panel.title = nil

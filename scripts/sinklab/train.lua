@@ -96,13 +96,14 @@ local function train(model, task, given)
   local what = "lab.train"
   check.argument(what, "first argument", model, "model")
   check.argument(what, "second argument", task, "task")
-  local o = check.options(what, given, rules)
-  local stop = check.options(what .. ": stop", o.stop, stop_rules)
-  local optimizer = o.optimizer or optim.optim.adam {}
-  if not optimizer.kind then
+  local optimizer = type(given) == "table" and given.optimizer or nil
+  if optimizer and (type(optimizer) ~= "table" or not optimizer.kind) then
     check.fail("%s: option 'optimizer' must be made by lab.optim (try lab.optim.adam { lr = 1e-3 })",
       what)
   end
+  local o = check.options(what, given, rules)
+  local stop = check.options(what .. ": stop", o.stop, stop_rules)
+  optimizer = optimizer or optim.optim.adam {}
   local most = GROUPS
   if model.params.size > LARGE then
     most = math.max(2, math.min(most, o.batch * task.seq_len // LARGE_TOKENS))

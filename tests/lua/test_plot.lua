@@ -86,6 +86,8 @@ check.test("a grid of heads", function()
   check.raises("expected a tensor (layers, heads, queries, keys), got shape (2, 2)",
     plot.heads, lab.zeros { 2, 2 })
   check.raises("got table", plot.heads, { 1 })
+  check.raises("expected one matrix, got a measurement of all heads (try lab.plot.heads)",
+    plot.heat, { mean = lab.ones { 1, 1, 2, 2 } })
 end)
 
 check.test("panels of both kinds", function()
