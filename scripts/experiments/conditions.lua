@@ -125,8 +125,8 @@ end
 local labels = {}
 for i, s in ipairs(settings) do labels[i] = s.label end
 run:figure("conditions", lab.plot.bars(labels, bars, { ymin = 0, aspect = 3,
-  title = "Weight on position 1 under other conditions", ylabel = "mean over plain rows",
-  caption = ("mean of %d seed%s; the tables say which settings solve the task")
+  title = "Weight on position 1 under other conditions", ylabel = "weight on position 1",
+  caption = ("mean over plain rows and %d seed%s; the tables say which settings solve the task")
     :format(seeds, seeds == 1 and "" or "s") }))
 
 -- Wherever the task is solved, softmax sinks and ReLU does not.
