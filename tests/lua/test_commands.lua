@@ -49,6 +49,12 @@ check.test("new experiment: names are checked, nothing is overwritten", function
   check.equal(sinklab("new", "experiment", "x.lua", "--dir=made/here").code, 0)
   check.contains(process.read(folder .. "/made/here/x.lua"), "-- x: say here")
   check.contains(sinklab("new", "experment", "x").err, "did you mean 'experiment'?")
+end)
+
+check.test("a word in the wrong place says what to try", function()
+  process.write(folder .. "/some.gguf", "GGUF")
+  check.contains(sinklab("run", "some.gguf").err,
+    "some.gguf is no script\n  try: sinklab model info some.gguf")
   check.contains(sinklab("model", "some.gguf").err,
     "model: no action 'some.gguf': expected info\n  try: sinklab model --help")
 end)

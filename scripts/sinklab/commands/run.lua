@@ -12,6 +12,10 @@ for _, prefix in ipairs { "", "experiments/" } do
   end
 end
 
+-- What is for files that are no scripts, by the end of their names.
+local others = { gguf = "sinklab model info", safetensors = "sinklab model info",
+  so = "sinklab plugin check", html = "a browser:", png = "an image viewer:" }
+
 --- The script's file and what errors call it.
 local function find(name)
   for _, here in ipairs { true, false } do
@@ -20,6 +24,10 @@ local function find(name)
         local shown = p.prefix .. name .. p.suffix
         local path = here and shown or core.scripts .. "/" .. shown
         if core.file_exists(path) and not core.folder_exists(path) then
+          local other = others[path:match "%.(%w+)$"]
+          if other then
+            command.refuse("%s is no script\n  try: %s %s", shown, other, path)
+          end
           return path, shown
         end
       end
