@@ -18,8 +18,10 @@ install(FILES docs/completion/_sinklab DESTINATION share/zsh/site-functions)
 install(FILES docs/completion/sinklab.fish
         DESTINATION share/fish/vendor_completions.d)
 install(FILES LICENSE README.md CHANGELOG.md DESTINATION share/doc/sinklab)
-install(DIRECTORY docs/ DESTINATION share/doc/sinklab
-        FILES_MATCHING PATTERN "*.md" PATTERN "*.png")
+# In docs/ there too, where README.md links to them.
+install(DIRECTORY docs DESTINATION share/doc/sinklab
+        FILES_MATCHING PATTERN "*.md" PATTERN "*.png"
+        PATTERN completion EXCLUDE)
 
 # For plugin authors: pkg-config, and find_package(sinklab).
 configure_file(cmake/sinklab.pc.in sinklab.pc @ONLY)

@@ -47,6 +47,13 @@ for file in bin/sinklab lib/sinklab/plugins/softmax.so \
   share/fish/vendor_completions.d/sinklab.fish share/doc/sinklab/LICENSE; do
   [ -f "$prefix/$file" ] || fail "not installed: $file"
 done
+# The guides and figures of the installed README are where it links to.
+grep -o 'docs/[a-z0-9/-]*\.[a-z]*' "$prefix/share/doc/sinklab/README.md" |
+  sort -u >"$work/links"
+[ "$(wc -l <"$work/links")" -gt 5 ] || fail "README.md links to no guides"
+while read -r file; do
+  [ -f "$prefix/share/doc/sinklab/$file" ] || fail "README.md: no $file"
+done <"$work/links"
 if grep -rIl "$build" "$prefix" >"$work/log"; then
   fail "these name the build folder: $(cat "$work/log")"
 fi
