@@ -7,8 +7,8 @@ local probes = require "sinklab.probes"
 local progress = require "sinklab.progress"
 local segments = require "sinklab.segments"
 
--- A shard's activations should stay in the second-level cache: about this many tokens.
-local SHARD_TOKENS = 256
+-- What a shard keeps should stay in this part of the second-level cache.
+local CACHE_BYTES = 256 << 10
 -- Gradients are summed over this many groups, whatever the number of threads, so that
 -- the result does not depend on it.
 local GROUPS = 8
@@ -41,6 +41,17 @@ local stop_rules = {
   plateau = { "integer", default = 0, min = 0 },
   plateau_delta = { "number", default = 1e-3, min = 0 },
 }
+
+--- About how many tokens a shard should have. A token keeps a number, with its gradient,
+-- for every row of the model's matrices and two for every weight of attention. Few tokens
+-- per replay cost little as long as there are 64; where not even 16 fit, the cache is lost
+-- anyway and long shards make the best products (measured with sinklab_bench).
+local function shard_tokens(model, task)
+  local numbers = model.params.size / model.attention.d_model
+      + 2 * model.layers * model.heads * task.seq_len
+  local fit = CACHE_BYTES / (2 * (model.dtype == "f64" and 8 or 4) * numbers)
+  return (fit >= 256 or fit < 16) and 256 or 64
+end
 
 local function record(model, task, shard, seed)
   local program, loss, linf, weight = core.record(function()
@@ -113,7 +124,7 @@ local function train(model, task, given)
     check.fail("%s: a batch of %d cannot be cut into %d groups", what, o.batch, groups)
   end
   local per_group = o.batch // groups
-  local shard = o.shard or divisor(per_group, SHARD_TOKENS // task.seq_len)
+  local shard = o.shard or divisor(per_group, math.max(1, shard_tokens(model, task) // task.seq_len))
   if per_group % shard ~= 0 then
     check.fail("%s: a group of %d sequences cannot be cut into shards of %d", what,
       per_group, shard)
