@@ -89,7 +89,7 @@ end
 -- @param quiet      no progress; default: what --quiet says
 -- @param profile    measure where the time goes, operation by operation, default false
 -- @param shard, groups  how a batch is cut: sequences a replay, and groups of shards
---                   (default about 256 tokens, and 8 groups, fewer for large models)
+--                   (default 64 or 256 tokens, and 8 groups, fewer for large models)
 -- @return { steps, stopped_by, loss, linf, wall_s, steps_per_s, eval = { samples, linf,
 --         mse or loss }, log = { { step, loss, linf, lr, time }, ... } }; with `profile`
 --         also profile = { steps, workers, nodes = { { op, forward, backward }, ... },
