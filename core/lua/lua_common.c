@@ -47,6 +47,26 @@ int sl_lua_nil (lua_State *L, const sl_error *e) {
   return 2;
 }
 
+void sl_lua_class (lua_State *L, const char *name, const luaL_Reg *meta,
+                   const luaL_Reg *methods) {
+  luaL_newmetatable (L, name);
+  luaL_setfuncs (L, meta, 0);
+  if (methods) {
+    lua_newtable (L);
+    luaL_setfuncs (L, methods, 0);
+    lua_setfield (L, -2, "__index");
+  }
+  lua_pop (L, 1);
+}
+
+void sl_lua_own (lua_State *L, const char *name, lua_CFunction release) {
+  if (luaL_newmetatable (L, name)) {
+    lua_pushcfunction (L, release);
+    lua_setfield (L, -2, "__gc");
+  }
+  lua_setmetatable (L, -2);
+}
+
 /* Tensors. */
 
 static int tensor_release (lua_State *L) {

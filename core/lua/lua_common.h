@@ -29,6 +29,14 @@ int sl_lua_raise (lua_State *L, const sl_error *e);
 /* nil, sentence: trouble of the outside world. */
 int sl_lua_nil (lua_State *L, const sl_error *e);
 
+/* The metatable 'name' with the entries of 'meta' and, unless 'methods' is NULL,
+** a table of methods as __index. */
+void sl_lua_class (lua_State *L, const char *name, const luaL_Reg *meta,
+                   const luaL_Reg *methods);
+/* Give the userdata on the top of the stack, which can be released already, the
+** metatable 'name' whose __gc is 'release': it is freed whatever fails next. */
+void sl_lua_own (lua_State *L, const char *name, lua_CFunction release);
+
 /* Tensors. push takes over one reference (also when Lua runs out of memory). */
 void sl_lua_push_tensor (lua_State *L, sl_tensor *t);
 /* Pushes the metatable of tensors, which owns: it has __gc and __close already;

@@ -89,11 +89,7 @@ static sqlite3_stmt *prepare (lua_State *L, sqlite3 *db) {
   const char *sql = luaL_checklstring (L, 2, &n), *tail = NULL;
   sqlite3_stmt **box = lua_newuserdatauv (L, sizeof *box, 0);
   *box = NULL;
-  if (luaL_newmetatable (L, STATEMENT_HANDLE)) {
-    lua_pushcfunction (L, statement_close);
-    lua_setfield (L, -2, "__gc");
-  }
-  lua_setmetatable (L, -2);
+  sl_lua_own (L, STATEMENT_HANDLE, statement_close);
   if (n > 1000000) luaL_error (L, "a statement of %d bytes", (int)n);
   if (sqlite3_prepare_v2 (db, sql, (int)n, box, &tail) != SQLITE_OK)
     return NULL;
@@ -172,16 +168,14 @@ static int database_open (lua_State *L) {
 }
 
 void sl_lua_open_database (lua_State *L) {
-  static const luaL_Reg methods[] = {
-    { "run", database_run },       { "rows", database_rows },
-    { "close", database_close },   { "__gc", database_close },
-    { "__close", database_close }, { NULL, NULL },
-  };
-  luaL_newmetatable (L, DATABASE_HANDLE);
-  luaL_setfuncs (L, methods, 0);
-  lua_pushvalue (L, -1);
-  lua_setfield (L, -2, "__index");
-  lua_pop (L, 1);
+  static const luaL_Reg methods[] = { { "run", database_run },
+                                      { "rows", database_rows },
+                                      { "close", database_close },
+                                      { NULL, NULL } };
+  static const luaL_Reg meta[] = { { "__gc", database_close },
+                                   { "__close", database_close },
+                                   { NULL, NULL } };
+  sl_lua_class (L, DATABASE_HANDLE, meta, methods);
   lua_pushcfunction (L, database_open);
   lua_setfield (L, -2, "database");
 }

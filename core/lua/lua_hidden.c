@@ -186,20 +186,15 @@ static int finish (lua_State *L) {
 }
 
 void sl_lua_open_hidden (lua_State *L) {
-  static const luaL_Reg methods[] = {
-    { "add", add }, { "finish", finish }, { "__gc", free_box }, { NULL, NULL }
-  };
-  luaL_newmetatable (L, FOUND);
-  lua_pushcfunction (L, free_found);
-  lua_setfield (L, -2, "__gc");
-  lua_pushcfunction (L, free_found);
-  lua_setfield (L, -2, "__close");
-  lua_pop (L, 1);
-  luaL_newmetatable (L, HIDDEN);
-  luaL_setfuncs (L, methods, 0);
-  lua_pushvalue (L, -1);
-  lua_setfield (L, -2, "__index");
-  lua_pop (L, 1);
+  static const luaL_Reg methods[] = { { "add", add },
+                                      { "finish", finish },
+                                      { NULL, NULL } };
+  static const luaL_Reg meta[] = { { "__gc", free_box }, { NULL, NULL } };
+  static const luaL_Reg found[] = { { "__gc", free_found },
+                                    { "__close", free_found },
+                                    { NULL, NULL } };
+  sl_lua_class (L, FOUND, found, NULL);
+  sl_lua_class (L, HIDDEN, meta, methods);
   lua_pushcfunction (L, hidden_measures);
   lua_setfield (L, -2, "hidden_measures");
 }

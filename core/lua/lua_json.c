@@ -72,11 +72,7 @@ static int json_decode_text (lua_State *L) {
   json_t **box = lua_newuserdatauv (L, sizeof *box, 0);
   json_error_t trouble;
   *box = NULL;
-  if (luaL_newmetatable (L, JSON_HANDLE)) {
-    lua_pushcfunction (L, json_release);
-    lua_setfield (L, -2, "__gc");
-  }
-  lua_setmetatable (L, -2);
+  sl_lua_own (L, JSON_HANDLE, json_release);
   *box =
       json_loadb (text, n, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &trouble);
   if (!*box) {

@@ -351,17 +351,6 @@ static int files_embedding (lua_State *L) {
       &e);
 }
 
-static void metatable (lua_State *L, const char *name, const luaL_Reg *meta,
-                       const luaL_Reg *methods, lua_CFunction index) {
-  luaL_newmetatable (L, name);
-  luaL_setfuncs (L, meta, 0);
-  lua_newtable (L);
-  luaL_setfuncs (L, methods, 0);
-  if (index != NULL) lua_pushcclosure (L, index, 1);
-  lua_setfield (L, -2, "__index");
-  lua_pop (L, 1);
-}
-
 void sl_lua_open_lm_files (lua_State *L) {
   static const luaL_Reg functions[] = {
     { "open", files_open },
@@ -396,8 +385,13 @@ void sl_lua_open_lm_files (lua_State *L) {
     { "nonfinite", weight_nonfinite },
     { NULL, NULL },
   };
-  metatable (L, FILE_HANDLE, file_meta, file_methods, NULL);
-  metatable (L, WEIGHT, weight_meta, weight_methods, weight_index);
+  sl_lua_class (L, FILE_HANDLE, file_meta, file_methods);
+  sl_lua_class (L, WEIGHT, weight_meta, weight_methods);
+  luaL_getmetatable (L, WEIGHT);
+  lua_getfield (L, -1, "__index"); /* where weight_index looks for methods */
+  lua_pushcclosure (L, weight_index, 1);
+  lua_setfield (L, -2, "__index");
+  lua_pop (L, 1);
   luaL_getsubtable (L, -1, "lm");
   luaL_setfuncs (L, functions, 0);
   lua_pop (L, 1);

@@ -499,13 +499,7 @@ void sl_lua_open_plot (lua_State *L) {
                                    { "__tostring", figure_tostring },
                                    { NULL, NULL } };
   static const luaL_Reg text[] = { { "__gc", text_release }, { NULL, NULL } };
-  luaL_newmetatable (L, TEXT);
-  luaL_setfuncs (L, text, 0);
-  lua_pop (L, 1);
-  luaL_newmetatable (L, FIGURE);
-  luaL_setfuncs (L, meta, 0);
-  luaL_newlib (L, methods);
-  lua_setfield (L, -2, "__index");
-  lua_pop (L, 1);
+  sl_lua_class (L, TEXT, text, NULL);
+  sl_lua_class (L, FIGURE, meta, methods);
   luaL_setfuncs (L, functions, 0);
 }

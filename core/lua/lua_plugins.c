@@ -24,11 +24,7 @@ static int plugins (lua_State *L) {
   sl_error e;
   int n;
   *box = NULL;
-  if (luaL_newmetatable (L, FOUND_HANDLE)) {
-    lua_pushcfunction (L, found_release);
-    lua_setfield (L, -2, "__gc");
-  }
-  lua_setmetatable (L, -2);
+  sl_lua_own (L, FOUND_HANDLE, found_release);
   n = sl_plugin_list (box, &e);
   if (n < 0) return sl_lua_raise (L, &e);
   lua_createtable (L, n, 0);

@@ -152,10 +152,6 @@ void sl_lua_open_process (lua_State *L) {
   static const luaL_Reg meta[] = { { "__gc", process_collect },
                                    { "__close", process_collect },
                                    { NULL, NULL } };
-  luaL_newmetatable (L, PROCESS);
-  luaL_setfuncs (L, meta, 0);
-  luaL_newlib (L, methods);
-  lua_setfield (L, -2, "__index");
-  lua_pop (L, 1);
+  sl_lua_class (L, PROCESS, meta, methods);
   luaL_setfuncs (L, functions, 0);
 }

@@ -308,17 +308,6 @@ static int replica_tostring (lua_State *L) {
   return 1;
 }
 
-/* A metatable whose __index is a table of methods. */
-static void class(lua_State *L, const char *name, const luaL_Reg *meta,
-                  const luaL_Reg *methods) {
-  luaL_newmetatable (L, name);
-  luaL_setfuncs (L, meta, 0);
-  lua_newtable (L);
-  luaL_setfuncs (L, methods, 0);
-  lua_setfield (L, -2, "__index");
-  lua_pop (L, 1);
-}
-
 void sl_lua_open_program (lua_State *L) {
   static const luaL_Reg program_meta[] = {
     { "__gc", program_release },
@@ -356,9 +345,9 @@ void sl_lua_open_program (lua_State *L) {
     { "__gc", recording_close },
     { NULL, NULL },
   };
-  class(L, SL_LUA_PROGRAM, program_meta, program);
-  class(L, REPLICA, replica_meta, replica);
-  class(L, RECORDING, recording_meta, &(luaL_Reg){ NULL, NULL });
+  sl_lua_class (L, SL_LUA_PROGRAM, program_meta, program);
+  sl_lua_class (L, REPLICA, replica_meta, replica);
+  sl_lua_class (L, RECORDING, recording_meta, &(luaL_Reg){ NULL, NULL });
   lua_pushcfunction (L, program_record);
   lua_setfield (L, -2, "record");
 }

@@ -309,22 +309,17 @@ static int collector_finish (lua_State *L) {
 }
 
 void sl_lua_open_sinks (lua_State *L) {
-  static const luaL_Reg methods[] = {
-    { "begin", collector_begin },   { "done", collector_done },
-    { "output", collector_output }, { "finish", collector_finish },
-    { "__gc", free_box },           { NULL, NULL }
-  };
-  luaL_newmetatable (L, FOUND);
-  lua_pushcfunction (L, release);
-  lua_setfield (L, -2, "__gc");
-  lua_pushcfunction (L, release);
-  lua_setfield (L, -2, "__close");
-  lua_pop (L, 1);
-  luaL_newmetatable (L, COLLECTOR);
-  luaL_setfuncs (L, methods, 0);
-  lua_pushvalue (L, -1);
-  lua_setfield (L, -2, "__index");
-  lua_pop (L, 1);
+  static const luaL_Reg methods[] = { { "begin", collector_begin },
+                                      { "done", collector_done },
+                                      { "output", collector_output },
+                                      { "finish", collector_finish },
+                                      { NULL, NULL } };
+  static const luaL_Reg meta[] = { { "__gc", free_box }, { NULL, NULL } };
+  static const luaL_Reg found[] = { { "__gc", release },
+                                    { "__close", release },
+                                    { NULL, NULL } };
+  sl_lua_class (L, FOUND, found, NULL);
+  sl_lua_class (L, COLLECTOR, meta, methods);
   lua_pushcfunction (L, measure_sinks);
   lua_setfield (L, -2, "measure_sinks");
   lua_pushcfunction (L, sink_collector);

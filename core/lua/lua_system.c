@@ -205,11 +205,7 @@ static int system_folder (lua_State *L) {
   DIR **box = lua_newuserdatauv (L, sizeof *box, 0);
   const struct dirent *entry;
   *box = NULL;
-  if (luaL_newmetatable (L, FOLDER_HANDLE)) {
-    lua_pushcfunction (L, folder_close);
-    lua_setfield (L, -2, "__gc");
-  }
-  lua_setmetatable (L, -2);
+  sl_lua_own (L, FOLDER_HANDLE, folder_close);
   lua_newtable (L);
   *box = opendir (path);
   if (!*box) {

@@ -129,11 +129,7 @@ static int load_tensors (lua_State *L,
   sl_tensors *s = lua_newuserdatauv (L, sizeof *s, 0);
   sl_error e;
   *s = (sl_tensors){ 0 };
-  if (luaL_newmetatable (L, TENSORS_HANDLE)) {
-    lua_pushcfunction (L, tensors_release);
-    lua_setfield (L, -2, "__gc");
-  }
-  lua_setmetatable (L, -2);
+  sl_lua_own (L, TENSORS_HANDLE, tensors_release);
   if (read (path, s, &e) < 0) return sl_lua_nil (L, &e);
   lua_newtable (L);
   for (size_t i = 0; i < s->n; i++) {

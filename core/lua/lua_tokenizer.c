@@ -80,11 +80,7 @@ static int ids_release (lua_State *L) {
 static ids_box *push_box (lua_State *L) {
   ids_box *box = lua_newuserdatauv (L, sizeof *box, 0);
   box->ids = (sl_ids){ 0 };
-  if (luaL_newmetatable (L, "sinklab.lm.ids")) {
-    lua_pushcfunction (L, ids_release);
-    lua_setfield (L, -2, "__gc");
-  }
-  lua_setmetatable (L, -2);
+  sl_lua_own (L, "sinklab.lm.ids", ids_release);
   return box;
 }
 
@@ -183,12 +179,7 @@ void sl_lua_open_tokenizer (lua_State *L) {
     { "decode", tokenizer_decode }, { "token", tokenizer_token },
     { "id", tokenizer_id },         { NULL, NULL },
   };
-  luaL_newmetatable (L, TOKENIZER);
-  luaL_setfuncs (L, meta, 0);
-  lua_newtable (L);
-  luaL_setfuncs (L, methods, 0);
-  lua_setfield (L, -2, "__index");
-  lua_pop (L, 1);
+  sl_lua_class (L, TOKENIZER, meta, methods);
   luaL_getsubtable (L, -1, "lm");
   lua_pushcfunction (L, tokenizer_open);
   lua_setfield (L, -2, "tokenizer");

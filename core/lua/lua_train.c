@@ -396,10 +396,6 @@ void sl_lua_open_train (lua_State *L) {
                                    { "__close", release },
                                    { "__tostring", to_string },
                                    { NULL, NULL } };
-  luaL_newmetatable (L, TRAINER);
-  luaL_setfuncs (L, meta, 0);
-  luaL_newlib (L, methods);
-  lua_setfield (L, -2, "__index");
-  lua_pop (L, 1);
+  sl_lua_class (L, TRAINER, meta, methods);
   luaL_setfuncs (L, functions, 0);
 }
