@@ -9,28 +9,32 @@ local text = require "sinklab.text"
 local methods, Runs = {}, { __name = "sinklab.runs" }
 Runs.__index = methods
 
---- Ask the index one question. Trouble of the outside world is nil and a message.
-local function ask(self, sql, values)
-  local db <close>, message = records.open(self.folder)
-  if not db then return nil, message end
-  return db:rows(sql, table.unpack(values or {}))
-end
-
---- Everything that a filter or a metric may name, for all runs: columns of the index,
--- options, results.
-local function known_names(self)
-  local rows, message = ask(self, "select distinct kind, name from fields")
+--- Everything that a filter or a metric may name, for all runs of an open index: options
+-- and results.
+local function known_names(db)
+  local rows, message = db:rows "select distinct kind, name from fields"
   if not rows then return nil, message end
   local known = { option = {}, result = {} }
   for _, row in ipairs(rows) do known[row.kind][row.name] = true end
   return known
 end
 
---- Conditions of SQL for `where`, a list of texts such as "lr<=1e-3", or nil and why.
-local function conditions(self, where)
-  local known, message = known_names(self)
+--- Runs without what the index keeps for itself.
+local function shown(rows, message)
+  for _, row in ipairs(rows or {}) do row.stamp = nil end
+  return rows, message
+end
+
+--- The runs of an open index for which `where`, a list of texts such as "lr<=1e-3", holds,
+-- oldest first; at most the newest `limit`.
+local function select_runs(db, where, limit)
+  local known, message = known_names(db)
   if not known then return nil, message end
-  return filter.sql(where, known)
+  local terms, values = filter.sql(where, known)
+  values[#values + 1] = limit or -1
+  return shown(db:rows(([[select * from (select * from runs r where %s
+    order by started desc, stamp desc limit ?) order by started, stamp]])
+    :format(terms), table.unpack(values)))
 end
 
 --- The runs in a folder.
@@ -63,21 +67,17 @@ end
 function methods:list(given)
   local o = check.options("runs:list", given, {
     where = { "table", default = {} }, limit = { "integer", min = 1 } })
-  local terms, values = conditions(self, o.where)
-  if not terms then return nil, values end
-  values[#values + 1] = o.limit or -1
-  local rows, message = ask(self, ([[select * from (select * from runs r where %s
-    order by started desc, stamp desc limit ?) order by started, stamp]])
-    :format(terms), values)
-  if not rows then return nil, message end
-  for _, row in ipairs(rows) do row.stamp = nil end
-  return rows
+  local db <close>, message = records.open(self.folder)
+  if not db then return nil, message end
+  return select_runs(db, o.where, o.limit)
 end
 
 --- The folder of the run that `name` means: a directory's name, the beginning or a part
 -- of exactly one, a path, or "last".
 local function find(self, name)
-  local rows, message = ask(self, "select folder from runs order by started, stamp")
+  local db <close>, trouble = records.open(self.folder)
+  if not db then return nil, trouble end
+  local rows, message = db:rows "select folder from runs order by started, stamp"
   if not rows then return nil, message end
   if #rows == 0 then return nil, "no runs in " .. self.folder end
   if name == "last" then return self.folder .. "/" .. rows[#rows].folder end
@@ -166,7 +166,9 @@ function methods:best(metric, given)
   local o = check.options("runs:best", given, {
     where = { "table", default = {} }, largest = { "boolean", default = false },
     limit = { "integer", default = 10, min = 1 } })
-  local known, message = known_names(self)
+  local db <close>, trouble = records.open(self.folder)
+  if not db then return nil, trouble end
+  local known, message = known_names(db)
   if not known then return nil, message end
   local value, bound = filter.value(metric, known)
   local terms, values = filter.sql(o.where, known)
@@ -174,13 +176,9 @@ function methods:best(metric, given)
   local all = table.move(bound, 1, #bound, 1, {})
   table.move(values, 1, #values, #all + 1, all)
   all[#all + 1] = o.limit
-  local rows
-  rows, message = ask(self, ([[select * from (select *, %s as value from runs r where %s)
+  return shown(db:rows(([[select * from (select *, %s as value from runs r where %s)
     where typeof (value) in ('integer', 'real') order by value %s, started, stamp
-    limit ?]]):format(value, terms, o.largest and "desc" or "asc"), all)
-  if not rows then return nil, message end
-  for _, row in ipairs(rows) do row.stamp = nil end
-  return rows
+    limit ?]]):format(value, terms, o.largest and "desc" or "asc"), table.unpack(all)))
 end
 
 --- Every run as a line of CSV: the columns of :list, then each option as option.NAME and
@@ -191,10 +189,12 @@ end
 --   local csv = lab.runs "runs":csv()
 function methods:csv(given)
   local o = check.options("runs:csv", given, { where = { "table", default = {} } })
-  local list, message = self:list { where = o.where }
+  local db <close>, trouble = records.open(self.folder)
+  if not db then return nil, trouble end
+  local list, message = select_runs(db, o.where)
   if not list then return nil, message end
   local fields
-  fields, message = ask(self, "select folder, kind || '.' || name as name, value from fields")
+  fields, message = db:rows "select folder, kind || '.' || name as name, value from fields"
   if not fields then return nil, message end
   local of, names = {}, {}
   for _, run in ipairs(list) do of[run.folder] = {} end
