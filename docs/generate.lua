@@ -1,4 +1,4 @@
--- docs/generate.lua - Write what is made from the doc comments and the commands' table.
+--- generate.lua - write what is made from the doc comments and the commands' table.
 --
 -- build/sinklab run docs/generate.lua writes docs/reference.md, the man pages and the
 -- shells' completions anew; with --check it writes nothing and ends with status 1 if one
@@ -7,7 +7,7 @@ local lab = require "sinklab"
 local core = require "sinklab.core"
 local opt = lab.options { check = { false, "only say what is stale" } }
 
-local reference, manual = require "sinklab.reference", require "sinklab.manual"
+local reference, manual = require "sinklab.pages.reference", require "sinklab.pages.manual"
 local completion = require "sinklab.commands.completion".scripts
 local folder = arg[0]:match "^(.*)/[^/]*$" or "."
 local pages = {

@@ -3,7 +3,7 @@
 #include "sinks/hidden.h"
 #include <math.h>
 
-#define HIDDEN "sinklab.hidden"
+#define HIDDEN "sinklab.sinks.hidden"
 #define FOUND "sinklab.hidden_found"
 
 typedef struct box {

@@ -10,7 +10,7 @@
 -- four times that, and the others are reported with the error they reached.
 -- --write_docs=docs/mechanisms.md, in the source tree, writes the tables of the manual.
 local lab = require "sinklab"
-local docs = require "sinklab.mechanism_docs"
+local docs = require "sinklab.pages.mechanisms"
 
 -- What is tried: a label and a model's `attention` table without its scale.
 local entries = {

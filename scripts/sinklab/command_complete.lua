@@ -2,7 +2,7 @@
 local core = require "sinklab.core"
 local command = require "sinklab.command"
 local experiments = require "sinklab.experiments"
-local scan = require "sinklab.repl_scan"
+local scan = require "sinklab.repl.scan"
 
 --- "--name=" or "--name" of every option.
 local function option_names(list, out)

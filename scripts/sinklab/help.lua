@@ -5,7 +5,7 @@
 -- objects they belong to. A table that is called documents itself by the field __doc
 -- of its metatable, the function that the call runs.
 local core = require "sinklab.core"
-local doc = require "sinklab.doc"
+local doc = require "sinklab.help.doc"
 
 local help = {}
 
@@ -123,14 +123,22 @@ local function lua_methods(f)
   return found
 end
 
---- The classes of the Lua half: a file that has methods and __name = "sinklab.CLASS".
-local function lua_classes()
-  local found, names = {}, {}
-  for _, folder in ipairs { "", "lm/" } do
-    for _, name in ipairs(core.folder(core.scripts .. "/sinklab/" .. folder)) do
-      names[#names + 1] = name:match "%.lua$" and folder .. name:match "^(.*)%.lua$"
+--- The files of a folder of the library and of those below it: "lm/open".
+local function library_files(folder, names)
+  for _, name in ipairs(core.folder(core.scripts .. "/sinklab/" .. folder)) do
+    local stem = name:match "^(.*)%.lua$"
+    if stem then
+      names[#names + 1] = folder .. stem
+    elseif core.folder_exists(core.scripts .. "/sinklab/" .. folder .. name) then
+      library_files(folder .. name .. "/", names)
     end
   end
+  return names
+end
+
+--- The classes of the Lua half: a file that has methods and __name = "sinklab.CLASS".
+local function lua_classes()
+  local found, names = {}, library_files("", {})
   table.sort(names)
   for _, name in ipairs(names) do
     local f = file(name)

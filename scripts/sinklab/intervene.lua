@@ -3,7 +3,7 @@ local core = require "sinklab.core"
 local check = require "sinklab.check"
 local progress = require "sinklab.progress"
 local dense = require "sinklab.dense_attention"
-local segments = require "sinklab.segments"
+local segments = require "sinklab.sinks.segments"
 local text = require "sinklab.text"
 
 local methods = {}

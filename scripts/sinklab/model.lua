@@ -1,10 +1,10 @@
 --- model.lua - lab.model: models made of attention, described by a table.
 local core = require "sinklab.core"
 local check = require "sinklab.check"
-local init_values = require "sinklab.init_values"
-local params = require "sinklab.params"
-local layers = require "sinklab.layers"
-local attention = require "sinklab.attention"
+local init_values = require "sinklab.model.init_values"
+local params = require "sinklab.model.params"
+local layers = require "sinklab.model.layers"
+local attention = require "sinklab.model.attention"
 
 local model = {}
 local methods = {}

@@ -5,7 +5,7 @@
 -- three files. Positions count from 1; queries go down and keys across.
 local core = require "sinklab.core"
 local check = require "sinklab.check"
-local part = require "sinklab.plot_panel"
+local part = require "sinklab.plot.panel"
 
 local plot = {}
 

@@ -3,7 +3,7 @@
 -- The terminal is core/lua/repl.c's; nothing here reads or writes a key.
 local core = require "sinklab.core"
 local command = require "sinklab.command"
-local scan = require "sinklab.repl_scan"
+local scan = require "sinklab.repl.scan"
 local text = require "sinklab.text"
 
 local repl = {}
@@ -57,7 +57,7 @@ function commands.who()
   for name, value in pairs(_G) do
     if not standard[name] and name ~= "lab" and name ~= "_" and name ~= "arg" then
       local said = type(value) == "function" and "function"
-          or require "sinklab.show".line(value)
+          or require "sinklab.repl.show".line(value)
       rows[#rows + 1] = { tostring(name), said }
     end
   end
@@ -169,7 +169,7 @@ function repl.read(source)
   local name, whole = question(plain)
   if name then
     return "run", function()
-      local found, message = require "sinklab.help_text".of(name, _G, columns(), whole)
+      local found, message = require "sinklab.help.text".of(name, _G, columns(), whole)
       print(found or message)
     end, false
   end
@@ -222,14 +222,14 @@ end
 function repl.show(silent, ...)
   if select("#", ...) == 0 then return end
   rawset(_G, "_", (...))
-  if not silent then require "sinklab.show".print(...) end
+  if not silent then require "sinklab.repl.show".print(...) end
 end
 
 --- What Tab does at the end of an unfinished input: what to insert, what is possible.
 -- On a blank line it indents.
 function repl.complete(source)
   if source:match "[^\n]*$":match "^%s*$" then return "  ", {} end
-  return require "sinklab.repl_complete" (source, _G)
+  return require "sinklab.repl.complete" (source, _G)
 end
 
 return repl

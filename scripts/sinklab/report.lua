@@ -5,9 +5,9 @@
 -- report.html with its style and its script; docs/report.md says what it shows.
 local core = require "sinklab.core"
 local json = require "sinklab.json"
-local maps = require "sinklab.report_maps"
-local page = require "sinklab.report_page"
-local read = require "sinklab.report_read"
+local maps = require "sinklab.report.maps"
+local page = require "sinklab.report.page"
+local read = require "sinklab.report.read"
 
 local report = {}
 

@@ -5,7 +5,7 @@ local core = require "sinklab.core"
 local csv = require "sinklab.csv"
 local json = require "sinklab.json"
 local options = require "sinklab.options"
-local records = require "sinklab.records"
+local records = require "sinklab.runs.records"
 local text = require "sinklab.text"
 
 local module, methods = {}, {}

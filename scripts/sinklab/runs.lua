@@ -2,8 +2,8 @@
 local core = require "sinklab.core"
 local check = require "sinklab.check"
 local csv = require "sinklab.csv"
-local filter = require "sinklab.run_filter"
-local records = require "sinklab.records"
+local filter = require "sinklab.runs.filter"
+local records = require "sinklab.runs.records"
 local text = require "sinklab.text"
 
 local methods, Runs = {}, { __name = "sinklab.runs" }

@@ -1,12 +1,12 @@
 --- sinks.lua - lab.sinks: attention sinks of a model, measured on a labelled batch.
 local core = require "sinklab.core"
 local check = require "sinklab.check"
-local collect = require "sinklab.collector"
+local collect = require "sinklab.sinks.collector"
 local divisor = require "sinklab.divisor"
-local hidden = require "sinklab.hidden"
-local finish = require "sinklab.sinks_result"
-local measures = require "sinklab.measures"
-local segments = require "sinklab.segments"
+local hidden = require "sinklab.sinks.hidden"
+local finish = require "sinklab.sinks.result"
+local measures = require "sinklab.sinks.measures"
+local segments = require "sinklab.sinks.segments"
 
 -- Sequences measured at once; the result does not depend on it.
 local SHARD = 16

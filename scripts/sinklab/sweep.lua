@@ -1,7 +1,7 @@
 --- sweep.lua - lab.sweep: many small runs, each in a process of its own.
 local core = require "sinklab.core"
 local check = require "sinklab.check"
-local send = require "sinklab.send"
+local send = require "sinklab.sweep.send"
 local progress = require "sinklab.progress"
 
 local rules = {
@@ -59,7 +59,7 @@ end
 --- A worker that knows its job; nil and a message.
 local function start(job)
   local process, message = core.process("run",
-    core.scripts .. "/sinklab/sweep_worker.lua", "--threads=1", "--quiet")
+    core.scripts .. "/sinklab/sweep/worker.lua", "--threads=1", "--quiet")
   if not process then return nil, message end
   local ok, why = process:send(job)
   if not ok then return nil, ("%s; it %s"):format(why, process:stop()) end

@@ -3,7 +3,7 @@
 -- lab.task { ... } makes a task from a sampler; lab.task.NAME { ... } is one of the table
 -- below. Each says where it comes from: a paper, or "ours" for what no text is known to
 -- have used in the study of sinks.
-local base = require "sinklab.task_base"
+local base = require "sinklab.task.base"
 
 local task = {}
 
@@ -25,7 +25,7 @@ task.list = {
 }
 
 for _, entry in ipairs(task.list) do
-  task[entry[1]] = require("sinklab.task_" .. entry[2])[entry[1]]
+  task[entry[1]] = require("sinklab.task." .. entry[2])[entry[1]]
 end
 
 return setmetatable(task, { __call = function(_, given) return base.new(given) end,

@@ -2,10 +2,10 @@
 local core = require "sinklab.core"
 local check = require "sinklab.check"
 local divisor = require "sinklab.divisor"
-local optim = require "sinklab.optim"
-local probes = require "sinklab.probes"
+local optim = require "sinklab.train.optim"
+local probes = require "sinklab.train.probes"
 local progress = require "sinklab.progress"
-local segments = require "sinklab.segments"
+local segments = require "sinklab.sinks.segments"
 
 -- What a shard keeps should stay in this part of the second-level cache.
 local CACHE_BYTES = 256 << 10

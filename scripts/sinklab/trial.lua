@@ -1,10 +1,10 @@
 --- trial.lua - one small training from plain data to plain data, which the experiments
 -- atlas and conditions repeat in other processes, and a file that keeps what is done.
 local core = require "sinklab.core"
-local init_values = require "sinklab.init_values"
+local init_values = require "sinklab.model.init_values"
 local json = require "sinklab.json"
 local model = require "sinklab.model"
-local optim = require "sinklab.optim".optim
+local optim = require "sinklab.train.optim".optim
 local sinks = require "sinklab.sinks"
 local task = require "sinklab.task"
 local train = require "sinklab.train"
@@ -189,7 +189,7 @@ function trial.all(points, store, label)
   local failures = {}
   if #todo > 0 then
     local sweep = require "sinklab.sweep"
-    local done = sweep { points = todo, run = "sinklab.trial_run", label = label,
+    local done = sweep { points = todo, run = "sinklab.trial.run", label = label,
       on_result = function(entry)
         if entry.result then
           store:put(entry.point, entry.result)

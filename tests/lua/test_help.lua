@@ -3,7 +3,7 @@
 local check = require "check"
 local process = require "process"
 local core = require "sinklab.core"
-local doc = require "sinklab.doc"
+local doc = require "sinklab.help.doc"
 local help = require "sinklab.help"
 local lab = require "sinklab"
 local options = require "sinklab.check"

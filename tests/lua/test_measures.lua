@@ -450,7 +450,7 @@ check.test("docs/measures.md says what every measure is", function()
   local file <close> = assert(io.open(path))
   local text = file:read "a"
   local missing = {}
-  for _, names in pairs(require "sinklab.measures".groups) do
+  for _, names in pairs(require "sinklab.sinks.measures".groups) do
     for _, name in ipairs(names) do
       if not text:find("`" .. name .. "`", 1, true)
           and not text:find("`" .. name .. "[", 1, true) then

@@ -2,13 +2,13 @@
 -- check_lua_repl.c types into a real terminal.
 local check = require "check"
 local process = require "process"
-local complete = require "sinklab.repl_complete"
+local complete = require "sinklab.repl.complete"
 local core = require "sinklab.core"
-local help_text = require "sinklab.help_text"
+local help_text = require "sinklab.help.text"
 local lab = require "sinklab"
 local repl = require "sinklab.repl"
-local scan = require "sinklab.repl_scan"
-local show = require "sinklab.show"
+local scan = require "sinklab.repl.scan"
+local show = require "sinklab.repl.show"
 
 local folder = process.folder "repl"
 

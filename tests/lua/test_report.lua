@@ -4,7 +4,7 @@ local check = require "check"
 local process = require "process"
 local runs = require "report_runs"
 local lab = require "sinklab"
-local maps = require "sinklab.report_maps"
+local maps = require "sinklab.report.maps"
 
 local folder = process.folder "report"
 local made = runs.make(folder, "a", "--note=" .. runs.hostile)

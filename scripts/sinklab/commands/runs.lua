@@ -97,7 +97,7 @@ local function shown(values, all)
 end
 
 local function show(words, given)
-  local records = require "sinklab.records"
+  local records = require "sinklab.runs.records"
   local record, where = must(open(given):show(words[1]))
   if given.json then return print(json.encode(record)) end
   print(("%s\n%s, %s, %s s, %s, %s threads, %s, sinklab %s"):format(where,

@@ -1,8 +1,8 @@
---- repl_complete.lua - what the Tab key offers at the prompt.
+--- complete.lua - what the Tab key offers at the prompt.
 local core = require "sinklab.core"
 local experiments = require "sinklab.experiments"
 local help = require "sinklab.help"
-local scan = require "sinklab.repl_scan"
+local scan = require "sinklab.repl.scan"
 
 local keywords = { "and", "break", "do", "else", "elseif", "end", "false", "for",
   "function", "goto", "if", "in", "local", "nil", "not", "or", "repeat", "return", "then",

@@ -3,7 +3,7 @@
 local core = require "sinklab.core"
 local command = require "sinklab.command"
 local help = require "sinklab.help"
-local reference = require "sinklab.reference"
+local reference = require "sinklab.pages.reference"
 
 local manual = {}
 

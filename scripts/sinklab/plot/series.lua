@@ -1,4 +1,4 @@
---- plot_series.lua - series of line plots, scatter plots and bars: what a script may
+--- series.lua - series of line plots, scatter plots and bars: what a script may
 -- give, made plain for core; means and bands over runs.
 local core = require "sinklab.core"
 local check = require "sinklab.check"

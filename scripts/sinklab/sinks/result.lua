@@ -1,4 +1,4 @@
---- sinks_result.lua - what a measurement of sinks gives: its summaries and its text.
+--- result.lua - what a measurement of sinks gives: its summaries and its text.
 local check = require "sinklab.check"
 local text = require "sinklab.text"
 

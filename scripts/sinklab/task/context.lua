@@ -1,9 +1,9 @@
---- task_context.lua - tasks whose answer stands in the context: retrieval, induction and
+--- context.lua - tasks whose answer stands in the context: retrieval, induction and
 -- linear regression. No text is known that ties them to a theorem on sinks: they are our
 -- own extensions.
 local core = require "sinklab.core"
 local check = require "sinklab.check"
-local base = require "sinklab.task_base"
+local base = require "sinklab.task.base"
 
 local context = {}
 

@@ -1,7 +1,7 @@
---- plot_panel.lua - panels of figures: what scripts may give, made plain for core.
+--- panel.lua - panels of figures: what scripts may give, made plain for core.
 local core = require "sinklab.core"
 local check = require "sinklab.check"
-local series = require "sinklab.plot_series"
+local series = require "sinklab.plot.series"
 
 local part = {}
 

@@ -7,8 +7,8 @@ local text = require "sinklab.text"
 local reference = {}
 
 -- What one meets first; the other files follow by their names.
-local first = { "options", "run", "task", "task_base", "task_trigger", "task_context",
-  "task_text", "model", "init_values", "train", "optim", "sinks", "plot",
+local first = { "options", "run", "task", "task/base", "task/trigger", "task/context",
+  "task/text", "model", "model/init_values", "train", "train/optim", "sinks", "plot",
   "docs/figure", "docs/tensor", "docs/ops", "docs/generator", "docs/attention" }
 
 --- Text that Markdown shows as it is.

@@ -1,8 +1,8 @@
---- task_text.lua - tasks of token ids with a known law: Bigram-Backcopy (Guo et al. 2024)
+--- text.lua - tasks of token ids with a known law: Bigram-Backcopy (Guo et al. 2024)
 -- over the letters of a text, and independent tokens.
 local core = require "sinklab.core"
 local check = require "sinklab.check"
-local base = require "sinklab.task_base"
+local base = require "sinklab.task.base"
 
 local text_tasks = {}
 

@@ -1,9 +1,9 @@
---- report_read.lua - a run directory as the report needs it: its record, training
+--- read.lua - a run directory as the report needs it: its record, training
 -- curves, figures and maps of heads, and what of them could not be read.
 local core = require "sinklab.core"
 local csv = require "sinklab.csv"
 local json = require "sinklab.json"
-local maps = require "sinklab.report_maps"
+local maps = require "sinklab.report.maps"
 
 -- Entries of a training's log that a curve is drawn through, and curves of a run.
 local MOST_POINTS, MOST_CURVES = 400, 64

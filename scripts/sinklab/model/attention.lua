@@ -24,7 +24,7 @@
 -- d_model); both are called layerN.PLUGIN.NAME.
 local core = require "sinklab.core"
 local check = require "sinklab.check"
-local init_values = require "sinklab.init_values"
+local init_values = require "sinklab.model.init_values"
 
 local attention = {}
 

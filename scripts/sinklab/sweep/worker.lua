@@ -1,6 +1,6 @@
---- sweep_worker.lua - what a worker process of lab.sweep runs: points in, results out.
+--- worker.lua - what a worker process of lab.sweep runs: points in, results out.
 local core = require "sinklab.core"
-local send = require "sinklab.send"
+local send = require "sinklab.sweep.send"
 
 --- One point: true and the value as text, or false and why not.
 local function try(run, point, with)

@@ -1,4 +1,4 @@
---- report_maps.lua - maps of heads for the report: pooled to what a page may hold, as
+--- maps.lua - maps of heads for the report: pooled to what a page may hold, as
 -- base64 of 32-bit floats.
 local json = require "sinklab.json"
 

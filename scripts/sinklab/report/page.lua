@@ -1,8 +1,8 @@
---- report_page.lua - the part of a report that is plain HTML: what a run was, claims,
+--- page.lua - the part of a report that is plain HTML: what a run was, claims,
 -- options, results, figures. It is complete without JavaScript.
 local json = require "sinklab.json"
-local maps = require "sinklab.report_maps"
-local read = require "sinklab.report_read"
+local maps = require "sinklab.report.maps"
+local read = require "sinklab.report.read"
 
 -- Bytes: of all tables, of all figures, of one value in a cell.
 local TABLES, FIGURES, CELL = 400000, 600000, 300

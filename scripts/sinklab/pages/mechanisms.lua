@@ -1,4 +1,4 @@
---- mechanism_docs.lua - docs/mechanisms.md, from what plugins say and a run measured.
+--- mechanisms.lua - docs/mechanisms.md, from what plugins say and a run measured.
 local core = require "sinklab.core"
 local text = require "sinklab.text"
 

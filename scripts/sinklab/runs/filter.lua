@@ -1,7 +1,7 @@
---- run_filter.lua - conditions on runs, "lr<=1e-3", as SQL with bound values.
+--- filter.lua - conditions on runs, "lr<=1e-3", as SQL with bound values.
 local core = require "sinklab.core"
 local check = require "sinklab.check"
-local records = require "sinklab.records"
+local records = require "sinklab.runs.records"
 
 local filter = {}
 

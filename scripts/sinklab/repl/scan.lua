@@ -1,4 +1,4 @@
---- repl_scan.lua - where the end of an unfinished piece of Lua stands: in which string,
+--- scan.lua - where the end of an unfinished piece of Lua stands: in which string,
 -- in which brackets, behind which name.
 local scan = {}
 

@@ -1,4 +1,4 @@
---- help_text.lua - what ?name shows at the prompt: doc comments, plugins, experiments,
+--- text.lua - what ?name shows at the prompt: doc comments, plugins, experiments,
 -- commands and variables as text of a width.
 local core = require "sinklab.core"
 local command = require "sinklab.command"

@@ -1,9 +1,9 @@
 --- collector.lua - lab.sinks.collect: sinks of attention that runs at once.
 local core = require "sinklab.core"
 local check = require "sinklab.check"
-local hidden = require "sinklab.hidden"
-local finish = require "sinklab.sinks_result"
-local measures = require "sinklab.measures"
+local hidden = require "sinklab.sinks.hidden"
+local finish = require "sinklab.sinks.result"
+local measures = require "sinklab.sinks.measures"
 
 local methods = {}
 local Collector = { __index = methods, __name = "sinklab.collector" }

@@ -1,4 +1,4 @@
---- task_trigger.lua - tasks with an answer at a trigger and a default everywhere else.
+--- trigger.lua - tasks with an answer at a trigger and a default everywhere else.
 --
 -- A token has, in this order, a coordinate for every anchor (BOS), one for every kind of
 -- trigger, content, and one that is 1 at content. The paper's task (Ran-Milo, arXiv
@@ -6,7 +6,7 @@
 -- and the options default, present, bos and anchors are our own extensions.
 local core = require "sinklab.core"
 local check = require "sinklab.check"
-local base = require "sinklab.task_base"
+local base = require "sinklab.task.base"
 
 local trigger = {}
 

@@ -3,8 +3,8 @@
 -- Each plan_* function adds a part's parameters to a plan and returns a function that,
 -- once the plan is made, binds them and gives the part's forward.
 local core = require "sinklab.core"
-local attention = require "sinklab.attention"
-local init_values = require "sinklab.init_values"
+local attention = require "sinklab.model.attention"
+local init_values = require "sinklab.model.init_values"
 
 local layers = {}
 
