@@ -19,7 +19,16 @@ enum { SL_ROWS = 8, SL_TALL = 16 };
 enum { SL_ROWS = 4, SL_TALL = 8 };
 #endif
 #define SL_INLINE static inline __attribute__ ((always_inline, unused))
+
+/* Sums are registers once their loops are gone. The loop over k must stay one:
+** copies of a step that follow each other cost gcc moves and spills. */
+#ifdef __clang__
+#define SL_UNROLL _Pragma ("clang loop unroll(full)")
+#define SL_ONCE _Pragma ("clang loop unroll(disable)")
+#else
 #define SL_UNROLL _Pragma ("GCC unroll 16")
+#define SL_ONCE _Pragma ("GCC unroll 1")
+#endif
 
 /* rows x vectors of C = A (rows x k) B (k x vectors), or += if 'add'. */
 SL_INLINE void sl_tile (int rows, int vectors, ptrdiff_t k, const real *a,
@@ -51,13 +60,7 @@ SL_INLINE void sl_tile (int rows, int vectors, ptrdiff_t k, const real *a,
     a += a_col;                                                               \
     b += b_row;                                                               \
   } while (0)
-  for (; k >= 4; k -= 4) {
-    SL_STEP;
-    SL_STEP;
-    SL_STEP;
-    SL_STEP;
-  }
-  for (; k > 0; k--) SL_STEP;
+  SL_ONCE for (; k > 0; k--) SL_STEP;
 #undef SL_STEP
   SL_UNROLL for (int i = 0; i < rows; i++) {
     SL_UNROLL for (int v = 0; v < vectors; v++) {
