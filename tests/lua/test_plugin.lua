@@ -66,6 +66,14 @@ check.test("a crash and an endless loop end neither sinklab nor its patience", f
   check.contains(r.out, "did not come back within 1.5 s")
 end)
 
+check.test("a plugin that does not load: why, and no table of what was not tried",
+  function()
+    local r = plugin("check", "softmx")
+    check.equal(r.code, 1)
+    check.contains(r.out, "load: no plugin 'softmx' (did you mean 'softmax'?)")
+    check.equal(r.out:find "not run", nil)
+  end)
+
 check.test("wrong use of plugin check", function()
   local cases = {
     { want = "plugin check needs a name", "check" },
@@ -100,7 +108,7 @@ check.test("list and info: purpose, claims, parameters, what is shadowed", funct
   r = plugin("info", build .. "/tests/good/affine.so")
   check.equal(r.code, 0, r.err)
   for _, part in ipairs { "affine 1.2: for tests", "claims  none",
-    "factor=1.0  times this (0.25 to 4.0)", "flag=true  yes or no (true or false)",
+    "factor=1.0  times this (0.25 to 4)", "flag=true  yes or no (true or false)",
     "gain  times this (1, starts at 1.0)", "c  added to the weights (d_head, starts normal, deviation 0.5)" } do
     check.contains(r.out, part)
   end

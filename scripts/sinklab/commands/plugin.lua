@@ -1,6 +1,7 @@
 --- plugin.lua - sinklab plugin list, info, check and new.
 local core = require "sinklab.core"
 local command = require "sinklab.command"
+local help_text = require "sinklab.help.text"
 local json = require "sinklab.json"
 local progress = require "sinklab.progress"
 local text = require "sinklab.text"
@@ -20,11 +21,6 @@ local function list()
   else
     print(text.table({ "name", "version", "shape", "purpose", "file", "" }, rows))
   end
-end
-
-local function range(o)
-  if o.choices then return text.alternatives(o.choices) end
-  return o.min and ("%s to %s"):format(o.min, o.max) or "true or false"
 end
 
 --- "4", "d_head", "2 d_head + 1": numbers of a head; nil for none.
@@ -50,7 +46,7 @@ local function info(words)
   end
   for i, o in ipairs(p.options) do
     if i == 1 then print "\noptions, with their defaults" end
-    print(("  %s=%s  %s (%s)"):format(o.name, o.default, o.doc, range(o)))
+    print(("  %s=%s  %s (%s)"):format(o.name, o.default, o.doc, help_text.range(o)))
   end
   for i, q in ipairs(p.params) do
     if i == 1 then print "\nparameters of each head" end
@@ -76,6 +72,10 @@ end
 
 local function report(plugin, results, seed)
   local rows, failed = {}, {}
+  if results[1].name == "load" and results[1].state == "FAIL" then
+    print("load: " .. results[1].why) -- nothing else was tried
+    return
+  end
   for i, r in ipairs(results) do
     rows[i] = { r.name, r.state, r.figure ~= "" and r.figure or "see below" }
     if r.state == "FAIL" then failed[#failed + 1] = r end

@@ -87,6 +87,13 @@ local function group(prefix)
   return out
 end
 
+--- What an option of a plugin may be.
+function help_text.range(option)
+  if option.choices then return text.alternatives(option.choices) end
+  return option.min and ("%.10g to %.10g"):format(option.min, option.max)
+      or "true or false"
+end
+
 --- A plugin: what it says of itself.
 local function plugin(name, width, whole)
   for _, p in ipairs(core.plugins()) do
@@ -95,9 +102,7 @@ local function plugin(name, width, whole)
       local out = { ('"%s", a %s: %s'):format(d.name, d.shape, d.doc), "" }
       local rows = {}
       for i, o in ipairs(d.options) do
-        local range = o.choices and text.alternatives(o.choices)
-            or o.min and ("%s to %s"):format(o.min, o.max) or "true or false"
-        rows[i] = { o.name, ("%s (%s), default %s"):format(o.doc, range,
+        rows[i] = { o.name, ("%s (%s), default %s"):format(o.doc, help_text.range(o),
           tostring(o.default)) }
       end
       out[#out + 1] = #rows > 0 and columns(rows, width) or "It has no options."

@@ -1,6 +1,6 @@
 --- mechanisms.lua - docs/mechanisms.md, from what plugins say and a run measured.
 local core = require "sinklab.core"
-local text = require "sinklab.text"
+local help_text = require "sinklab.help.text"
 
 local docs = {}
 
@@ -47,11 +47,6 @@ local function grid(names, rows)
     lines[i + 2] = "| " .. table.concat(cells, " | ") .. " |"
   end
   return table.concat(lines, "\n")
-end
-
-local function range(o)
-  if o.choices then return text.alternatives(o.choices) end
-  return o.min and ("%.10g to %.10g"):format(o.min, o.max) or "true or false"
 end
 
 --- What a plugin learns: its parameters, and the matrices of its inputs.
@@ -122,7 +117,7 @@ local function section(plugin, comment)
     for i, o in ipairs(plugin.options) do
       local default = type(o.default) == "number" and ("%.10g"):format(o.default)
           or tostring(o.default)
-      rows[i] = { "`" .. o.name .. "`", default, range(o), o.doc }
+      rows[i] = { "`" .. o.name .. "`", default, help_text.range(o), o.doc }
     end
     out[#out + 1] = grid({ "option", "default", "allowed", "" }, rows)
     out[#out + 1] = ""
