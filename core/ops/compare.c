@@ -8,15 +8,21 @@ static int infer (sl_infer *q, sl_error *e) {
   return sl_broadcast_shape (&q->in[0], &q->in[1], &q->out[0], e);
 }
 
+/* 1 in the lanes of x where a comparison holds: all of their bits are set. */
+#define SL_TRUE(holds, x) \
+  ((__typeof__ (x))((holds) & (__typeof__ (holds))((__typeof__ (x)){ 0 } + 1)))
+
 #define COMPARE(name_, operator)                                         \
   static void name_##_loop (ptrdiff_t n, const real *const *x,           \
                             real *restrict y) {                          \
     const real *restrict a = x[0], *restrict b = x[1];                   \
     for (ptrdiff_t i = 0; i < n; i++) y[i] = a[i] operator b[i] ? 1 : 0; \
   }                                                                      \
+  SL_PAIR (name_##_pair, SL_TRUE (a operator b, a))                      \
   static void name_##_forward (const sl_run *r) {                        \
     const sl_view *const x[SL_MAP_IN] = { &r->in[0], &r->in[1] };        \
-    SL (sl_map) (name_##_loop, 2, x, &r->out[0]);                        \
+    if (!SL (sl_map_pair) (name_##_pair, r->in, &r->out[0]))             \
+      SL (sl_map) (name_##_loop, 2, x, &r->out[0]);                      \
   }                                                                      \
   const sl_op SL (sl_op_##name_) = { .name = #name_,                     \
                                      .min_in = 2,                        \

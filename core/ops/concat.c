@@ -44,7 +44,8 @@ static sl_view part (const sl_run *r, int k) {
 }
 
 /* The result is, for each position before the axis, one run of every input.
-** Short runs are read many at a time, long ones in pieces. */
+** Short runs are read many at a time, all at once where they lie side by side,
+** and long ones in pieces. */
 static void forward (const sl_run *r) {
   const int axis = axis_of (r);
   ptrdiff_t outer = 1, inner = 1;
@@ -54,10 +55,11 @@ static void forward (const sl_run *r) {
   real *start = r->out[0].data;
   for (int k = 0; k < r->n_in; k++) {
     const ptrdiff_t run = r->in[k].dim[axis] * inner;
-    const ptrdiff_t most = run > 0 && run < SL_BLOCK ? SL_BLOCK / run : 1;
+    ptrdiff_t most = run > 0 && run < SL_BLOCK ? SL_BLOCK / run : 1;
     real buffer[SL_BLOCK];
     sl_cursor from;
     sl_cursor_start (&from, &r->in[k]);
+    if (sl_cursor_contiguous (&from) && run < SL_BLOCK) most = outer;
     for (ptrdiff_t o = 0, rows; o < outer; o += rows) {
       rows = outer - o < most ? outer - o : most;
       for (ptrdiff_t i = 0, n; i < run; i += n) {

@@ -48,18 +48,32 @@ typedef struct place {
 /* The next n counters, and after them the last one again up to a whole lot;
 ** returns how many there are then. */
 static int next_counters (place *p, int n, uint32_t *c0, uint32_t *c1) {
-  int i = 0;
-  while (i < n) {
-    const uint32_t left = p->groups - p->group;
-    const int run = left < (uint32_t)(n - i) ? (int)left : n - i;
-    for (int k = 0; k < run; k++) c0[i + k] = p->group + (uint32_t)k;
-    for (int k = 0; k < run; k++) c1[i + k] = p->sample;
-    i += run;
-    p->group += (uint32_t)run;
-    if (p->group == p->groups) p->group = 0, p->sample++;
+  const uint32_t groups = p->groups, first = p->group, sample = p->sample;
+  const int all = (n + SL_PHILOX_LOT - 1) / SL_PHILOX_LOT * SL_PHILOX_LOT;
+  if (groups >= COUNTERS) { /* at most one sample ends in a block */
+    for (int i = 0; i < all; i++) {
+      const uint32_t g = first + (uint32_t)(i < n ? i : n - 1);
+      const uint32_t past = 0 - (uint32_t)(g >= groups);
+      c0[i] = g - (groups & past);
+      c1[i] = sample - past;
+    }
+    p->group = c0[n - 1] + 1;
+    p->sample = c1[n - 1];
+  } else {
+    for (int i = 0; i < n;) {
+      const uint32_t left = groups - p->group;
+      const int run = left < (uint32_t)(n - i) ? (int)left : n - i;
+      for (int k = 0; k < run; k++) c0[i + k] = p->group + (uint32_t)k;
+      for (int k = 0; k < run; k++) c1[i + k] = p->sample;
+      i += run;
+      p->group += (uint32_t)run;
+      if (p->group == groups) p->group = 0, p->sample++;
+    }
+    for (int i = n; i < all; i++) c0[i] = c0[n - 1], c1[i] = c1[n - 1];
+    return all;
   }
-  for (; i % SL_PHILOX_LOT != 0; i++) c0[i] = c0[n - 1], c1[i] = c1[n - 1];
-  return i;
+  if (p->group == groups) p->group = 0, p->sample++;
+  return all;
 }
 
 /* All of the output, a block of counters at a time. */

@@ -31,8 +31,11 @@ enum {
     for (ptrdiff_t i = 0; i < n; i++) statement;                           \
   }
 
-static void run_forward (const sl_run *r, sl_kernel kernel) {
+/* 'pair' is NULL or the same of two operands by rows. */
+static void run_forward (const sl_run *r, sl_pair_kernel pair,
+                         sl_kernel kernel) {
   const sl_view *x[SL_MAP_IN] = { NULL };
+  if (pair && SL (sl_map_pair) (pair, r->in, &r->out[0])) return;
   for (int k = 0; k < r->n_in; k++) x[A + k] = &r->in[k];
   SL (sl_map) (kernel, SL_MAP_IN, x, &r->out[0]);
 }
@@ -75,26 +78,26 @@ static int infer_broadcast (sl_infer *q, sl_error *e) {
   LOOP (name##_da, d[i] = gradient)                      \
   LOOP (name##_add_da, d[i] += gradient)                 \
   static void name##_forward (const sl_run *r) {         \
-    run_forward (r, name##_y);                           \
+    run_forward (r, NULL, name##_y);                     \
   }                                                      \
   static void name##_backward (const sl_run *r) {        \
     run_backward (r, 0, name##_da, name##_add_da, uses); \
   }                                                      \
   OBJECT (name, 1)
 
-#define OP_2(name, value, uses_a, gradient_a, uses_b, gradient_b) \
-  LOOP (name##_y, d[i] = value)                                   \
-  LOOP (name##_da, d[i] = gradient_a)                             \
-  LOOP (name##_db, d[i] = gradient_b)                             \
-  LOOP (name##_add_da, d[i] += gradient_a)                        \
-  LOOP (name##_add_db, d[i] += gradient_b)                        \
-  static void name##_forward (const sl_run *r) {                  \
-    run_forward (r, name##_y);                                    \
-  }                                                               \
-  static void name##_backward (const sl_run *r) {                 \
-    run_backward (r, 0, name##_da, name##_add_da, uses_a);        \
-    run_backward (r, 1, name##_db, name##_add_db, uses_b);        \
-  }                                                               \
+#define OP_2(name, pair, value, uses_a, gradient_a, uses_b, gradient_b) \
+  LOOP (name##_y, d[i] = value)                                         \
+  LOOP (name##_da, d[i] = gradient_a)                                   \
+  LOOP (name##_db, d[i] = gradient_b)                                   \
+  LOOP (name##_add_da, d[i] += gradient_a)                              \
+  LOOP (name##_add_db, d[i] += gradient_b)                              \
+  static void name##_forward (const sl_run *r) {                        \
+    run_forward (r, pair, name##_y);                                    \
+  }                                                                     \
+  static void name##_backward (const sl_run *r) {                       \
+    run_backward (r, 0, name##_da, name##_add_da, uses_a);              \
+    run_backward (r, 1, name##_db, name##_add_db, uses_b);              \
+  }                                                                     \
   OBJECT (name, 2)
 
 /* The larger of two, NaN if one is; the share of the gradient of the one that
@@ -128,18 +131,24 @@ static inline real root (real x) {
   return sizeof x == 4 ? (real)sqrtf ((float)x) : (real)sqrt ((double)x);
 }
 
-OP_2 (add, a[i] + b[i], USE_G, g[i], USE_G, g[i])
-OP_2 (sub, a[i] - b[i], USE_G, g[i], USE_G, -g[i])
-OP_2 (mul, a[i] * b[i], USE_G | USE_B, g[i] * b[i], USE_G | USE_A, g[i] * a[i])
-OP_2 (div, a[i] / b[i], USE_G | USE_B, g[i] / b[i], USE_G | USE_Y | USE_B,
-      -(g[i] * y[i] / b[i]))
-OP_2 (pow, power (a[i], b[i]), USE_G | USE_A | USE_B,
+SL_PAIR (add_pair, a + b)
+SL_PAIR (sub_pair, a - b)
+SL_PAIR (mul_pair, a *b)
+SL_PAIR (div_pair, a / b)
+
+OP_2 (add, add_pair, a[i] + b[i], USE_G, g[i], USE_G, g[i])
+OP_2 (sub, sub_pair, a[i] - b[i], USE_G, g[i], USE_G, -g[i])
+OP_2 (mul, mul_pair, a[i] * b[i], USE_G | USE_B, g[i] * b[i], USE_G | USE_A,
+      g[i] * a[i])
+OP_2 (div, div_pair, a[i] / b[i], USE_G | USE_B, g[i] / b[i],
+      USE_G | USE_Y | USE_B, -(g[i] * y[i] / b[i]))
+OP_2 (pow, NULL, power (a[i], b[i]), USE_G | USE_A | USE_B,
       g[i] * power_da (a[i], b[i]), USE_G | USE_Y | USE_A,
       g[i] * power_db (a[i], y[i]))
-OP_2 (maximum, larger (a[i], b[i]), USE_G | USE_Y | USE_A | USE_B,
+OP_2 (maximum, NULL, larger (a[i], b[i]), USE_G | USE_Y | USE_A | USE_B,
       g[i] * share (a[i], b[i], y[i]), USE_G | USE_Y | USE_A | USE_B,
       g[i] * share (b[i], a[i], y[i]))
-OP_2 (minimum, -larger (-a[i], -b[i]), USE_G | USE_Y | USE_A | USE_B,
+OP_2 (minimum, NULL, -larger (-a[i], -b[i]), USE_G | USE_Y | USE_A | USE_B,
       g[i] * share (a[i], b[i], y[i]), USE_G | USE_Y | USE_A | USE_B,
       g[i] * share (b[i], a[i], y[i]))
 
@@ -168,7 +177,7 @@ LOOP (where_add_db, d[i] += sl_choose (a[i] != 0, g[i], 0))
 LOOP (where_add_dc, d[i] += sl_choose (a[i] != 0, 0, g[i]))
 
 static void where_forward (const sl_run *r) {
-  run_forward (r, where_y);
+  run_forward (r, NULL, where_y);
 }
 
 static void where_backward (const sl_run *r) {

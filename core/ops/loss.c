@@ -166,12 +166,14 @@ static int pairs_next (pairs *p) {
   return 1;
 }
 
-/* The sum of (x - y)^2, in double, in eight fixed lanes. */
+/* The sum of (x - y)^2, in double, in lanes enough that additions need not wait
+** for each other. */
 static double square_errors (ptrdiff_t n, const real *x, const real *y) {
-  double lane[8] = { 0 }, sum = 0;
+  enum { LANES = 16 };
+  double lane[LANES] = { 0 }, sum = 0;
   ptrdiff_t i = 0;
-  for (; i + 8 <= n; i += 8)
-    for (int k = 0; k < 8; k++) {
+  for (; i + LANES <= n; i += LANES)
+    for (int k = 0; k < LANES; k++) {
       const real d = x[i + k] - y[i + k];
       lane[k] += (double)(d * d);
     }
@@ -179,7 +181,7 @@ static double square_errors (ptrdiff_t n, const real *x, const real *y) {
     const real d = x[i] - y[i];
     lane[k] += (double)(d * d);
   }
-  for (int k = 0; k < 8; k++) sum += lane[k];
+  for (int k = 0; k < LANES; k++) sum += lane[k];
   return sum;
 }
 

@@ -36,6 +36,58 @@ static void spread_all (int n, const sl_view *const *x, const sl_view *shape,
   }
 }
 
+/* The axes of a result that two operands have in common, joined where both
+** allow it. */
+typedef struct axes {
+  int ndim;
+  ptrdiff_t dim[SL_MAX_DIMS], stride[2][SL_MAX_DIMS];
+} axes;
+
+static void axes_of (const sl_view *const x[2], const sl_view *y, axes *a) {
+  for (int i = 0; i < y->ndim; i++) a->dim[i] = y->dim[i];
+  for (int k = 0; k < 2; k++) {
+    const sl_view *v = x[k];
+    const int missing = y->ndim - v->ndim;
+    for (int i = 0; i < y->ndim; i++)
+      a->stride[k][i] = i >= missing && v->dim[i - missing] == y->dim[i]
+                            ? v->stride[i - missing]
+                            : 0;
+  }
+  a->ndim = sl_collapse (y->ndim, a->dim, 2, a->stride);
+}
+
+int SL (sl_map_pair) (sl_pair_kernel kernel, const sl_view *x,
+                      const sl_view *y) {
+  axes a;
+  if (sl_view_count (y) == 0) return 1;
+  axes_of ((const sl_view *[]){ x, x + 1 }, y, &a);
+  const int last = a.ndim - 1, next = last > 0 ? last - 1 : 0;
+  sl_pair p = { .rows = 1, .y = y->data };
+  sl_walk w = { .n = 2, .left = 1, .ndim = next };
+  if (last < 0 || a.dim[last] < SL_PAIR_LEAST) return 0;
+  p.n = a.dim[last];
+  if (last > 0) p.rows = a.dim[next];
+  for (int k = 0; k < 2; k++) {
+    const ptrdiff_t step = a.stride[k][last];
+    if (step != 0 && step != 1) return 0;
+    p.one[k] = step == 0;
+    if (last > 0) p.row[k] = a.stride[k][next];
+    w.at[k] = x[k].data;
+    for (int i = 0; i < next; i++) w.stride[k][i] = a.stride[k][i];
+  }
+  if (p.one[0] && p.one[1]) return 0;
+  for (int i = 0; i < next; i++) {
+    w.dim[i] = a.dim[i];
+    w.left *= (size_t)a.dim[i];
+  }
+  for (; w.left > 0; sl_walk_next (&w), p.y += p.rows * p.n) {
+    p.x[0] = w.at[0];
+    p.x[1] = w.at[1];
+    kernel (&p);
+  }
+  return 1;
+}
+
 void SL (sl_map) (sl_kernel kernel, int n, const sl_view *const *x,
                   const sl_view *y) {
   const ptrdiff_t count = (ptrdiff_t)sl_view_count (y);

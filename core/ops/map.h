@@ -18,6 +18,12 @@ typedef void (*sl_kernel) (ptrdiff_t n, const real *const *x, real *restrict y);
 void SL (sl_map) (sl_kernel kernel, int n, const sl_view *const *x,
                   const sl_view *y);
 
+/* The same of the two operands x[0] and x[1], by rows: 1, or 0 and nothing done
+** when rows of the last axis are too short or lie in another way. Bits are
+** those of sl_map. */
+int SL (sl_map_pair) (sl_pair_kernel kernel, const sl_view *x,
+                      const sl_view *y);
+
 /* target += kernel (x), summed over the axes that target repeats (its own
 ** broadcasting to 'shape', and strides of 0); sums run in double in a fixed
 ** order. A kernel for this ADDS to y[i]. kernel NULL: the values of x[0]

@@ -34,7 +34,7 @@ enum { SL_WIDE = SL_WIDE_BYTES / 8 };
 static inline sl_wide sl_wide_product (sl_wide a, sl_wide m) {
 #if defined(__AVX2__)
   sl_wide p;
-  __asm__("vpmuludq %2, %1, %0" : "=v"(p) : "v"(a), "v"(m));
+  __asm__("vpmuludq %2, %1, %0" : "=v"(p) : "v"(a), "vm"(m));
   return p;
 #else
   __asm__("pmuludq %1, %0" : "+x"(a) : "x"(m));
@@ -100,7 +100,8 @@ static inline void sl_philox_store (const sl_wide x[4], uint32_t *words) {
 static inline void sl_philox_lot (const sl_draw *at, uint32_t stream,
                                   const sl_round_keys *keys, const uint32_t *c0,
                                   const uint32_t *c1, uint32_t *words) {
-  enum { AT_ONCE = 2 }; /* more do not fit */
+  /* A round waits for its products: AVX2 needs four vectors side by side. */
+  enum { AT_ONCE = SL_WIDE == 4 ? 4 : 2 };
   for (int i = 0; i < SL_PHILOX_LOT; i += AT_ONCE * SL_WIDE) {
     sl_wide x[AT_ONCE][4];
     for (int v = 0; v < AT_ONCE; v++) {

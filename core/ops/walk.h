@@ -9,6 +9,7 @@
 #ifndef SL_WALK_H
 #define SL_WALK_H
 #include "ops/op.h"
+#include "ops/pair.h"
 #include <sinklab/plugin.h>
 #include <string.h>
 
@@ -141,13 +142,9 @@ static inline void sl_cursor_advance (sl_cursor *c, ptrdiff_t run) {
   }
 }
 
-/* Short runs are copied as two pieces of a constant size that may overlap. */
-typedef real sl_eight __attribute__ ((vector_size (8 * sizeof (real)),
-                                      aligned (sizeof (real)), may_alias));
-typedef real sl_four __attribute__ ((vector_size (4 * sizeof (real)),
-                                     aligned (sizeof (real)), may_alias));
-
-/* 'rows' runs of n elements: from places 'stride' apart, their elements 'step'
+/* Short runs are copied as two pieces of a constant size that may overlap.
+**
+** 'rows' runs of n elements: from places 'stride' apart, their elements 'step'
 ** apart, to places 'to_stride' apart. */
 static inline void sl_copy_rows (ptrdiff_t rows, ptrdiff_t n, const real *from,
                                  ptrdiff_t stride, ptrdiff_t step,
