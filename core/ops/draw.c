@@ -35,7 +35,7 @@ typedef struct source {
                 const uint32_t *lo, real *restrict v);
   int low_words;
   double a, b;
-  double most; /* uniform: the largest value below b */
+  real most; /* uniform: the largest value below b */
   const double *table;
   ptrdiff_t n;
 } source;
@@ -126,17 +126,19 @@ static int infer (sl_infer *q, sl_error *e) {
   return 0;
 }
 
-/* The real next to b on the way to a. */
-static double below (double b, double a) {
-  return sizeof (real) == 4 ? (double)nextafterf ((float)b, (float)a)
-                            : nextafter (b, a);
+/* The real next to b on the way to a <= b: of the numbers as their bits order
+** them, the magnitude first. */
+static real below (real b, real a) {
+  if (a == b) return b;
+  if (b == 0) return -sl_from_bits (1);
+  return sl_from_bits (sl_to_bits (b) + (b > 0 ? (sl_bits)-1 : 1));
 }
 
 /* a <= v < b, also where the rounding of a sum would reach b. */
 static void fill_uniform (const source *s, int n, const uint32_t *hi,
                           const uint32_t *lo, real *restrict v) {
   const real a = (real)s->a, width = (real)(s->b - s->a), b = (real)s->b;
-  const real most = (real)s->most;
+  const real most = s->most;
   const real largest = (real)(sizeof a == 4 ? 1 - 0x1p-24 : 1 - 0x1p-53);
   for (int i = 0; i < n; i++) {
 #ifdef SL_SINGLE
@@ -388,15 +390,15 @@ static void categorical_forward (const sl_run *r) {
     ((real *)r->out[0].data)[i] = (real)NAN;
 }
 
-#define FORWARD(name, low)                                 \
-  static void name##_forward (const sl_run *r) {           \
-    const sl_random_attr *attr = r->attr;                  \
-    const source s = { .fill = fill_##name,                \
-                       .low_words = low,                   \
-                       .a = attr->a,                       \
-                       .b = attr->b,                       \
-                       .most = below (attr->b, attr->a) }; \
-    draw (r, &s);                                          \
+#define FORWARD(name, low)                                             \
+  static void name##_forward (const sl_run *r) {                       \
+    const sl_random_attr *attr = r->attr;                              \
+    const source s = { .fill = fill_##name,                            \
+                       .low_words = low,                               \
+                       .a = attr->a,                                   \
+                       .b = attr->b,                                   \
+                       .most = below ((real)attr->b, (real)attr->a) }; \
+    draw (r, &s);                                                      \
   }
 FORWARD (uniform, sizeof (real) == 8)
 FORWARD (normal, sizeof (real) == 8)

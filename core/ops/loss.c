@@ -142,25 +142,28 @@ static int error_infer (sl_infer *q, sl_error *e) {
 
 /* Both inputs in runs of adjacent elements: one run if they lie like that. */
 typedef struct pairs {
-  sl_cursor a, b;
+  int whole;
   ptrdiff_t left, n; /* still to come; in this run */
-  real room[2][SL_BLOCK];
   const real *x, *y;
+  sl_cursor a, b;
+  real room[2][SL_BLOCK];
 } pairs;
 
 static void pairs_start (pairs *p, const sl_run *r) {
+  p->left = (ptrdiff_t)sl_view_count (&r->in[0]);
+  p->whole = sl_view_contiguous (&r->in[0]) && sl_view_contiguous (&r->in[1]);
+  p->x = r->in[0].data;
+  p->y = r->in[1].data;
+  if (p->whole) return;
   sl_cursor_start (&p->a, &r->in[0]);
   sl_cursor_start (&p->b, &r->in[1]);
-  p->left = (ptrdiff_t)sl_view_count (&r->in[0]);
 }
 
 static int pairs_next (pairs *p) {
   if (p->left == 0) return 0;
-  p->n = p->left < SL_BLOCK ||
-                 (sl_cursor_contiguous (&p->a) && sl_cursor_contiguous (&p->b))
-             ? p->left
-             : SL_BLOCK;
+  p->n = p->whole || p->left < SL_BLOCK ? p->left : SL_BLOCK;
   p->left -= p->n;
+  if (p->whole) return 1;
   p->x = sl_cursor_read (&p->a, p->n, p->room[0]);
   p->y = sl_cursor_read (&p->b, p->n, p->room[1]);
   return 1;
@@ -170,7 +173,7 @@ static int pairs_next (pairs *p) {
 ** for each other. */
 static double square_errors (ptrdiff_t n, const real *x, const real *y) {
   enum { LANES = 16 };
-  double lane[LANES] = { 0 }, sum = 0;
+  double lane[LANES] = { 0 };
   ptrdiff_t i = 0;
   for (; i + LANES <= n; i += LANES)
     for (int k = 0; k < LANES; k++) {
@@ -181,8 +184,9 @@ static double square_errors (ptrdiff_t n, const real *x, const real *y) {
     const real d = x[i] - y[i];
     lane[k] += (double)(d * d);
   }
-  for (int k = 0; k < LANES; k++) sum += lane[k];
-  return sum;
+  for (int half = LANES / 2; half > 0; half /= 2)
+    for (int k = 0; k < half; k++) lane[k] += lane[k + half];
+  return lane[0];
 }
 
 /* y = the mean of (a - b)^2 */

@@ -58,12 +58,12 @@ static void axes_of (const sl_view *const x[2], const sl_view *y, axes *a) {
 
 int SL (sl_map_pair) (sl_pair_kernel kernel, const sl_view *x,
                       const sl_view *y) {
+  ptrdiff_t index[SL_MAX_DIMS] = { 0 };
   axes a;
   if (sl_view_count (y) == 0) return 1;
   axes_of ((const sl_view *[]){ x, x + 1 }, y, &a);
   const int last = a.ndim - 1, next = last > 0 ? last - 1 : 0;
   sl_pair p = { .rows = 1, .y = y->data };
-  sl_walk w = { .n = 2, .left = 1, .ndim = next };
   if (last < 0 || a.dim[last] < SL_PAIR_LEAST) return 0;
   p.n = a.dim[last];
   if (last > 0) p.rows = a.dim[next];
@@ -72,20 +72,21 @@ int SL (sl_map_pair) (sl_pair_kernel kernel, const sl_view *x,
     if (step != 0 && step != 1) return 0;
     p.one[k] = step == 0;
     if (last > 0) p.row[k] = a.stride[k][next];
-    w.at[k] = x[k].data;
-    for (int i = 0; i < next; i++) w.stride[k][i] = a.stride[k][i];
+    p.x[k] = x[k].data;
   }
   if (p.one[0] && p.one[1]) return 0;
-  for (int i = 0; i < next; i++) {
-    w.dim[i] = a.dim[i];
-    w.left *= (size_t)a.dim[i];
-  }
-  for (; w.left > 0; sl_walk_next (&w), p.y += p.rows * p.n) {
-    p.x[0] = w.at[0];
-    p.x[1] = w.at[1];
+  for (;; p.y += p.rows * p.n) {
+    int i = next - 1;
     kernel (&p);
+    for (; i >= 0; i--) {
+      const ptrdiff_t steps = ++index[i] < a.dim[i] ? 1 : 1 - a.dim[i];
+      p.x[0] += steps * a.stride[0][i];
+      p.x[1] += steps * a.stride[1][i];
+      if (steps == 1) break;
+      index[i] = 0;
+    }
+    if (i < 0) return 1;
   }
-  return 1;
 }
 
 void SL (sl_map) (sl_kernel kernel, int n, const sl_view *const *x,

@@ -59,6 +59,23 @@ function places.moved(s, o)
     :reshape { -1, o.seq_len, 1 } }
 end
 
+-- Where anchors do not depend on what is drawn.
+local fixed = { first = true, absent = true }
+
+--- Positions, anchors, and what follows from them: `word` (B or 1, L, 1) is 1 where no
+-- anchor is, `wide` the same for every content coordinate, and `order` (B or 1, L) the
+-- position, but L at an anchor.
+local function layout(state, o, width, dtype)
+  local L = o.seq_len
+  local s = setmetatable({ position = core.arange(L, dtype) }, { __index = state })
+  s.anchors, s.word = places[o.bos](s, o), core.ones({ 1, L, 1 }, dtype)
+  for _, anchor in ipairs(s.anchors) do s.word = s.word - anchor end
+  s.wide = s.word
+  if fixed[o.bos] then s.wide = s.word:broadcast { 1, L, width }:clone() end
+  s.order = core.where(s.word:reshape { -1, L }, s.position, L)
+  return s
+end
+
 local function rules(extra)
   local r = {
     d_model = { "integer", default = 16 },
@@ -124,29 +141,33 @@ local function make(name, kinds, given, extra)
     return s
   end
 
+  -- What is the same in every batch is worked out once: a recorded sampler repeats only
+  -- what depends on its draws.
+  local known = {}
+  if fixed[o.bos] then
+    for _, dtype in ipairs { "f32", "f64" } do known[dtype] = layout({}, o, width, dtype) end
+  end
+
   local function build(state)
-    local s, B = setmetatable({}, { __index = state }), state.content.shape[1]
-    s.position = core.arange(L, s.content.dtype)
-    local parts, word = {}, core.ones({ 1, L, 1 }, s.content.dtype)
-    for i, anchor in ipairs(places[o.bos](s, o)) do
-      parts[i] = anchor:broadcast { B, L, 1 }
-      word = word - anchor
-    end
-    word = word:broadcast { B, L, 1 }
-    local at = core.eq(s.position:reshape { 1, L }, s.trigger:reshape { B, 1 })
-        :reshape { B, L, 1 }
+    local B, dtype = state.content.shape[1], state.content.dtype
+    local s = setmetatable({}, { __index = state })
+    local where = known[dtype] or layout(state, o, width, dtype)
+    local word, trigger_of = where.word:broadcast { B, L, 1 }, s.trigger:reshape { B, 1, 1 }
+    s.position = where.position
+    local parts = {}
+    for i, anchor in ipairs(where.anchors) do parts[i] = anchor:broadcast { B, L, 1 } end
+    local at = core.eq(s.position:reshape { 1, L, 1 }, trigger_of)
     if s.present then at = at * s.present:reshape { B, 1, 1 } end
     local of_kind = { at }
     for k = 1, K do
       if K > 1 then of_kind[k] = at * core.eq(s.kind, k - 1):reshape { B, 1, 1 } end
       parts[#parts + 1] = of_kind[k]
     end
-    parts[#parts + 1] = s.content * word
+    parts[#parts + 1] = s.content * where.wide
     parts[#parts + 1] = word - at
     local x = core.concat(parts, 3)
     s.x = x
-    s.seen = core.le(s.position:reshape { 1, 1, L }, s.trigger:reshape { B, 1, 1 })
-        * word:reshape { B, 1, L }
+    s.seen = core.le(where.order:reshape { -1, 1, L }, trigger_of)
     s.count = core.sum(s.seen, 3, { keep = true })
     local y
     for k, answer in ipairs(kinds) do
