@@ -63,7 +63,9 @@ SL_VMATH sl_lanes sl_select (sl_mask mask, sl_lanes a, sl_lanes b) {
 /* How many of the n keys any of the lanes from l on sees; 1 or more, and where they
 ** see none 1. What a kernel writes beyond is cleared, so it need not go there. */
 SL_VMATH int sl_keys (const sl_call *c, int l) {
+  const real last = c->seen[l + SL_LANES - 1];
   real most = 1;
+  if (last >= 1) return (int)last;
   for (int i = 0; i < SL_LANES; i++)
     if (c->seen[l + i] > most) most = c->seen[l + i];
   return (int)most;
@@ -149,11 +151,23 @@ SL_VMATH sl_lanes sl_keys_dot (int n, const real *x, const real *y) {
 }
 #undef SL_STEP
 
-/* e = exp (x - shift) down the n keys of the lanes; returns the sum of e. */
+/* e^x of x <= 0: half the work of sl_lanes_exp for the same bits, but for results
+** near the smallest normal number, which may be an ulp away, and below it, which
+** are 0. NaN gives NaN. */
+SL_VMATH sl_lanes sl_lanes_exp_down (sl_lanes x) {
+  sl_lane_bits k;
+  const sl_lanes p = sl_lanes_exp_reduce (x, &k), scale = sl_lanes_pow2 (k);
+  const sl_mask low = (sl_mask)(x < sl_every (SL_EXP_NORMAL));
+  return sl_select (low, sl_every (0), p * scale + scale);
+}
+
+/* e = exp (x - shift) down the n keys of the lanes, with a shift that is at least
+** the largest x; returns the sum of e. What is below the smallest normal number is
+** 0. */
 SL_VMATH sl_lanes sl_keys_exp (int n, const real *x, sl_lanes shift, real *e) {
   sl_lanes sum = { 0 };
   for (int j = 0; j < n; j++) {
-    const sl_lanes y = sl_lanes_exp (sl_load (x + sl_at (j, 0)) - shift);
+    const sl_lanes y = sl_lanes_exp_down (sl_load (x + sl_at (j, 0)) - shift);
     sl_store (e + sl_at (j, 0), y);
     sum += y;
   }

@@ -116,8 +116,8 @@ typedef struct sl_call {
   int length;     /* tokens of this sequence, padding left out */
   double scale;   /* of q.k in this layer: in a row's scores already, in a mix's
                   ** to be applied by it */
-  const real *seen; /* block: lane i sees the first seen[i] keys (0: it is no
-                  ** query); else NULL */
+  const real *seen; /* block: lane i sees the first seen[i] keys, no fewer than
+                  ** the lane before it (0: it is no query); else NULL */
 } sl_call;
 
 /* (a) row: the n >= 1 visible scores of one query -> its weights. */

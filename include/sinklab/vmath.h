@@ -41,6 +41,7 @@ enum { SL_MANTISSA = 23, SL_BIAS = 127 };
 #define SL_MAX_REAL 0x1.fffffep127f
 #define SL_EXP_LOW -104.0f /* exp is 0 below, infinite above the other */
 #define SL_EXP_HIGH 89.0f
+#define SL_EXP_NORMAL -87.336544f /* exp is a normal number from here on */
 #else
 typedef uint64_t sl_bits;
 enum { SL_MANTISSA = 52, SL_BIAS = 1023 };
@@ -50,6 +51,7 @@ enum { SL_MANTISSA = 52, SL_BIAS = 1023 };
 #define SL_MAX_REAL 0x1.fffffffffffffp1023
 #define SL_EXP_LOW -746.0
 #define SL_EXP_HIGH 710.0
+#define SL_EXP_NORMAL -708.39641853226408
 #endif
 
 #define SL_SIGN ((sl_bits)1 << (8 * sizeof (real) - 1))

@@ -122,8 +122,36 @@ static void special_values (const struct function *f) {
   check_block (f, x);
 }
 
+/* sl_lanes_exp_down against sl_lanes_exp: the same bits, but near the smallest
+** normal number the same within an ulp, and 0 below it. */
+static void check_down (void) {
+  const real low = SL_EXP_NORMAL, close = (real)0.8 * low;
+  uint64_t state = 1;
+  for (int block = 0; block < 20000; block++) {
+    real x[SL_LANES], y[SL_LANES], want[SL_LANES];
+    for (int i = 0; i < SL_LANES; i++) {
+      state = state * 6364136223846793005u + 1442695040888963407u;
+      x[i] = (real)(1.1 * (double)low * (double)(state >> 11) * 0x1p-53);
+    }
+    if (block == 0) x[0] = 0, x[1] = -(real)INFINITY;
+    if (block == 1) x[0] = -(real)NAN, x[1] = (real)NAN;
+    if (block == 2) x[0] = low, x[1] = -SL_MAX_REAL;
+    sl_store (y, sl_lanes_exp_down (sl_load (x)));
+    sl_store (want, sl_lanes_exp (sl_load (x)));
+    for (int i = 0; i < SL_LANES; i++) {
+      const int same = x[i] < low     ? y[i] == 0
+                       : x[i] < close ? distance (y[i], want[i]) <= 1
+                                      : y[i] == want[i];
+      HOLDS (same || (isnan (x[i]) && isnan (y[i])),
+             "%s: exp_down (%a) is %a, exp %a", VARIANT, (double)x[i],
+             (double)y[i], (double)want[i]);
+    }
+  }
+}
+
 static void run (void) {
   uint64_t state = 1;
+  check_down ();
   for (size_t k = 0; k < sizeof functions / sizeof *functions; k++) {
     const struct function *f = &functions[k];
     special_values (f);

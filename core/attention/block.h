@@ -1,0 +1,136 @@
+/* block.h - 16 queries against the keys that they see, and their products.
+**
+** A product leaves out what no query of a tile sees: for causal attention a
+** third of the work where the keys are those of the queries themselves. Within
+** a tile, what a query does not see has weight 0. The sums of an element are
+** those over all keys in order, without zeros.
+**
+** Numeric code: include it from files that are compiled per precision. */
+#ifndef SL_BLOCK_H
+#define SL_BLOCK_H
+#include "ops/tile.h"
+
+/* Lane i < queries sees the first seen[i] keys: 'first', and with 'causal' one
+** more from each lane to the next; the others are no queries and see none. The
+** matrices are [key][lane]. */
+typedef struct sl_lane_block {
+  int row, queries, keys; /* keys: of the last query, which sees most */
+  int first, causal;
+  real seen[SL_QUERIES];
+  real *scores, *weights, *dscores, *dweights;
+} sl_lane_block;
+
+enum {
+  SL_WIDE = (int)SL_QUERIES > (int)SL_LANES ? 2 : 1, /* vectors of a strip */
+  /* rows of a tile of one vector: sums that hide the latency of an addition */
+  SL_HIGH = 8
+};
+
+static inline int sl_least (int a, int b) {
+  return a < b ? a : b;
+}
+
+/* How many keys lane i < queries sees. */
+static inline int sl_sees (const sl_lane_block *b, int i) {
+  return b->first + (b->causal ? i : 0);
+}
+
+/* How many keys any of the 'n' lanes from l on sees. */
+static inline int sl_most (const sl_lane_block *b, int l, int n) {
+  const int last = sl_least (l + n, b->queries) - 1;
+  return last < l ? 0 : sl_sees (b, last);
+}
+
+/* The first lane that sees key j < keys. */
+static inline int sl_from_lane (const sl_lane_block *b, int j) {
+  return j < b->first ? 0 : j - b->first + 1;
+}
+
+/* The three products of a block, 'vectors' (1 or 2) of the result wide. Rows that
+** fill no tile go through 'rest', which is sl_strip out of line. */
+typedef void (*sl_rest) (ptrdiff_t m, ptrdiff_t k, const real *a,
+                         ptrdiff_t a_row, ptrdiff_t a_col, const real *b,
+                         ptrdiff_t b_row, int add, real *c, ptrdiff_t c_row);
+
+/* Rows of out (keys x 16) = a (keys x width) x (width x 16), from row j to row
+** 'end', at the lanes from l on. */
+SL_INLINE void sl_times_lanes (int vectors, sl_rest rest, int l, int j, int end,
+                               ptrdiff_t width, const real *a, ptrdiff_t a_row,
+                               ptrdiff_t a_col, const real *x, real *out) {
+  const int rows = vectors == 2 ? SL_ROWS : SL_HIGH;
+  for (; j + rows <= end; j += rows)
+    sl_tile (rows, vectors, width, a + j * a_row, a_row, a_col, x + l,
+             SL_QUERIES, 0, out + sl_at (j, l), SL_QUERIES);
+  if (j < end)
+    rest (end - j, width, a + j * a_row, a_row, a_col, x + l, SL_QUERIES, 0,
+          out + sl_at (j, l), SL_QUERIES);
+}
+
+/* Columns of c (queries x ...) = or += a^T x, for the n keys from key 'from' on:
+** row 0 of a and x. A query that sees none of them must be one to add to. */
+SL_INLINE void sl_to_lanes (int vectors, sl_rest rest, const sl_lane_block *b,
+                            int from, int n, const real *a, const real *x,
+                            ptrdiff_t x_row, int add, real *c,
+                            ptrdiff_t c_row) {
+  const int rows = vectors == 2 ? SL_ROWS : SL_HIGH;
+  int i = 0;
+  for (; i + rows <= b->queries; i += rows) {
+    const int k = sl_least (n, sl_sees (b, i + rows - 1) - from);
+    if (k > 0)
+      sl_tile (rows, vectors, k, a + i, 1, SL_QUERIES, x, x_row, add,
+               c + i * c_row, c_row);
+  }
+  if (i < b->queries)
+    rest (b->queries - i, sl_least (n, b->keys - from), a + i, 1, SL_QUERIES, x,
+          x_row, add, c + i * c_row, c_row);
+}
+
+/* Columns of c (n keys x ...) = or += a x, over the queries: row 0 of a and c is
+** key 'from', row 0 of x is lane 0. */
+SL_INLINE void sl_from_lanes (int vectors, sl_rest rest, const sl_lane_block *b,
+                              int from, int n, const real *a, const real *x,
+                              ptrdiff_t x_row, int add, real *c,
+                              ptrdiff_t c_row) {
+  const int rows = vectors == 2 ? SL_ROWS : SL_HIGH;
+  int j = 0;
+  for (; j + rows <= n; j += rows) {
+    const int i = sl_from_lane (b, from + j);
+    sl_tile (rows, vectors, b->queries - i, a + sl_at (j, i), SL_QUERIES, 1,
+             x + i * x_row, x_row, add, c + j * c_row, c_row);
+  }
+  if (j < n) {
+    const int i = sl_from_lane (b, from + j);
+    rest (n - j, b->queries - i, a + sl_at (j, i), SL_QUERIES, 1, x + i * x_row,
+          x_row, add, c + j * c_row, c_row);
+  }
+}
+
+/* Put 'value' where a lane does not see the key. Lanes see ever more keys, but
+** for those that are no queries. */
+SL_INLINE void sl_hide (const sl_lane_block *b, real value, real *x) {
+  const sl_lanes v = sl_every (value);
+  for (int l = 0; l < SL_QUERIES; l += SL_LANES) {
+    const int most = sl_most (b, l, SL_LANES);
+    const int full = l + SL_LANES <= b->queries;
+    int j = full ? sl_sees (b, l) : 0;
+    real *at = x + sl_at (j, l);
+    if (full && b->causal) { /* the key before j + i is the last of lane i */
+      sl_lanes lane;
+      SL_UNROLL for (int i = 0; i < SL_LANES; i++) lane[i] = (real)i;
+      SL_UNROLL for (int i = 0; i < SL_LANES - 1; i++) {
+        real *p = at + i * SL_QUERIES;
+        sl_store (p, sl_select ((sl_mask)(lane > sl_every ((real)i)),
+                                sl_load (p), v));
+      }
+      at += (SL_LANES - 1) * SL_QUERIES;
+      j = most;
+    } else {
+      const sl_lanes seen = sl_load (b->seen + l);
+      sl_lanes key = sl_every ((real)j);
+      for (; j < most; j++, at += SL_QUERIES, key += (real)1)
+        sl_store (at, sl_select ((sl_mask)(seen > key), sl_load (at), v));
+    }
+    for (; j < b->keys; j++, at += SL_QUERIES) sl_store (at, v);
+  }
+}
+#endif
