@@ -17,7 +17,8 @@ typedef struct blocks {
 } blocks;
 enum { BLOCK_M = 96, BLOCK_N = 1024, BLOCK_K = 256 };
 enum { STACK_M = 48, STACK_N = 2 * PANEL, STACK_K = 64 };
-enum { SMALL = 8192 }; /* elements that stay in the first cache */
+enum { SMALL = 8192 };              /* elements that stay in the first cache */
+enum { LINE = 64 / sizeof (real) }; /* of the caches */
 
 static ptrdiff_t least (ptrdiff_t a, ptrdiff_t b) {
   return a < b ? a : b;
@@ -45,19 +46,34 @@ static const strip_function strips[2][2] = {
   { strip_1, strip_2 }, { packed_strip_1, packed_strip_2 }
 };
 
-/* Out of line: who packs nothing should not pay for their registers. */
-static __attribute__ ((noinline)) void pack_b (ptrdiff_t columns, ptrdiff_t k,
-                                               const real *b, ptrdiff_t b_row,
-                                               ptrdiff_t b_col, real *out) {
-  sl_pack (PANEL, columns, k, 1, b, b_col, b_row, out);
+/* Four panels of rows that may lie far from each other: wider pieces of every
+** row, fetched ahead. */
+SL_INLINE void pack_four (int width, ptrdiff_t k, real scale, const real *from,
+                          ptrdiff_t k_step, real *out) {
+  for (ptrdiff_t p = 0; p < k; p++, from += k_step, out += width) {
+    for (int i = 0; i < 4 * width; i += LINE)
+      __builtin_prefetch (from + 8 * k_step + i);
+    for (int i = 0; i < 4; i++)
+      sl_scale (width, scale, from + i * width, out + i * width * k);
+  }
 }
 
-static __attribute__ ((noinline)) void pack_a (ptrdiff_t rows, ptrdiff_t k,
-                                               real alpha, const real *a,
-                                               ptrdiff_t a_row, ptrdiff_t a_col,
-                                               real *out) {
-  sl_pack (ROWS, rows, k, alpha, a, a_row, a_col, out);
-}
+/* out: panels [k][width] of scale from (lane, p). Out of line: who packs nothing
+** should not pay for their registers. */
+#define PACK(name, width)                                             \
+  static __attribute__ ((noinline)) void name (                       \
+      ptrdiff_t lanes, ptrdiff_t k, real scale, const real *from,     \
+      ptrdiff_t lane_step, ptrdiff_t k_step, real *out) {             \
+    ptrdiff_t i = 0;                                                  \
+    if (lane_step == 1)                                               \
+      for (; i + 4 * width <= lanes; i += 4 * width)                  \
+        pack_four (width, k, scale, from + i, k_step, out + i * k);   \
+    for (; i < lanes; i += width)                                     \
+      sl_pack (width, least (width, lanes - i), k, scale,             \
+               from + i * lane_step, lane_step, k_step, out + i * k); \
+  }
+PACK (pack_a, SL_PANEL_ROWS)
+PACK (pack_b, PANEL)
 
 static inline void copy_row (ptrdiff_t n, const real *from, real *to) {
   if (n >= VECTOR) {
@@ -101,7 +117,7 @@ static void small (ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, const real *a,
     const strip_function function = strips[0][columns > VECTOR];
     const int partial = columns % VECTOR != 0;
     if (badly || partial)
-      pack_b (columns, k, b + j * b_col, b_row, b_col, panel);
+      pack_b (columns, k, 1, b + j * b_col, b_col, b_row, panel);
     if (partial)
       edge (function, m, columns, k, a, a_row, a_col, a_row, panel, add, c + j,
             c_row);
@@ -118,7 +134,8 @@ static void multiply (const blocks *most, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k,
                       ptrdiff_t b_col, int add, real *c, ptrdiff_t c_row) {
   /* packing pays when the copy is read often and the original lies badly */
   const int copy_b = b_col != 1 || (m >= 8 * ROWS && k * b_row > SMALL);
-  const int copy_a = alpha != 1 || (n >= 8 * PANEL && m * k > SMALL);
+  const int copy_a =
+      alpha != 1 || (m * k > SMALL && n >= (a_col == 1 ? 8 : 3) * PANEL);
   real *packed_b = most->scratch;
   real *packed_a =
       packed_b + least (most->k, k) * least (most->n, round_up (n, PANEL));
@@ -128,17 +145,16 @@ static void multiply (const blocks *most, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k,
     const int keep = p > 0 || add;
     for (ptrdiff_t j = 0; j < n; j += most->n) {
       const ptrdiff_t jn = least (most->n, n - j);
-      for (ptrdiff_t u = 0; u < jn; u += PANEL)
-        if (copy_b || (jn - u < PANEL && (jn - u) % VECTOR != 0))
-          pack_b (least (PANEL, jn - u), pk, b + p * b_row + (j + u) * b_col,
-                  b_row, b_col, packed_b + u * pk);
+      /* a last panel that is not full is packed in any case */
+      const ptrdiff_t plain = copy_b        ? 0
+                              : jn % VECTOR ? jn / PANEL * PANEL
+                                            : jn;
+      pack_b (jn - plain, pk, 1, b + p * b_row + (j + plain) * b_col, b_col,
+              b_row, packed_b + plain * pk);
       for (ptrdiff_t i = 0; i < m; i += most->m) {
         const ptrdiff_t im = least (most->m, m - i);
         const real *from = a + i * a_row + p * a_col;
-        if (copy_a)
-          for (ptrdiff_t t = 0; t < im; t += ROWS)
-            pack_a (least (ROWS, im - t), pk, alpha, from + t * a_row, a_row,
-                    a_col, packed_a + t * pk);
+        if (copy_a) pack_a (im, pk, alpha, from, a_row, a_col, packed_a);
         for (ptrdiff_t u = 0; u < jn; u += PANEL) {
           const ptrdiff_t columns = least (PANEL, jn - u);
           const strip_function function = strips[copy_a][columns > VECTOR];
@@ -171,7 +187,7 @@ static int begin (ptrdiff_t m, ptrdiff_t n, real beta, real *c,
 
 size_t SL (sl_gemm_scratch) (ptrdiff_t m, ptrdiff_t n, ptrdiff_t k) {
   const ptrdiff_t bn = least (BLOCK_N, round_up (n, PANEL));
-  const ptrdiff_t bm = least (BLOCK_M, round_up (m, ROWS));
+  const ptrdiff_t bm = least (BLOCK_M, round_up (m, SL_PANEL_ROWS));
   return (size_t)least (BLOCK_K, k) * (size_t)(bn + bm);
 }
 

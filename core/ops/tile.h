@@ -70,25 +70,39 @@ SL_INLINE void sl_tile (int rows, int vectors, ptrdiff_t k, const real *a,
   }
 }
 
+/* A packed panel: [k][SL_PANEL_ROWS], one tile or two side by side. */
+#if defined SL_SINGLE && SL_LANE_BYTES == 32
+enum { SL_PANEL_ROWS = 8 };
+#else
+enum { SL_PANEL_ROWS = SL_ROWS };
+#endif
+
 /* m rows of C, 'vectors' (1 or 2) wide, = or += A B. 'vectors', and whatever
-** strides are known, are constants where this is called. A is packed in panels
-** [k][SL_ROWS] if 'packed': then a_row and a_col are not read. */
+** strides are known, are constants where this is called. A lies in panels if
+** 'packed': then a_row and a_col are not read. */
 SL_INLINE void sl_strip (int packed, int vectors, ptrdiff_t m, ptrdiff_t k,
                          const real *a, ptrdiff_t a_row, ptrdiff_t a_col,
                          const real *b, ptrdiff_t b_row, int add, real *c,
                          ptrdiff_t c_row) {
-  const ptrdiff_t step = packed ? k : a_row; /* a + i * step: row i of a tile */
-  const ptrdiff_t row = packed ? 1 : a_row, col = packed ? SL_ROWS : a_col;
+  const ptrdiff_t row = packed ? 1 : a_row,
+                  col = packed ? SL_PANEL_ROWS : a_col;
   ptrdiff_t i = 0, rest;
-#define SL_TILE(rows)                                               \
-  sl_tile (rows, vectors, k, a + i * step, row, col, b, b_row, add, \
+#define SL_TILE(rows)                                            \
+  sl_tile (rows, vectors, k, a + SL_AT, row, col, b, b_row, add, \
            c + i * c_row, c_row)
+#define SL_AT \
+  (packed ? (i - i % SL_PANEL_ROWS) * k + i % SL_PANEL_ROWS : i * a_row)
   if (vectors == 1 && !packed)
     for (; i + SL_TALL <= m; i += SL_TALL) SL_TILE (SL_TALL);
   /* one or two rows are too few sums: they join the last full tile */
   rest = (m - i) % SL_ROWS;
   if (!packed && rest > 0 && rest < 3 && m - i > SL_ROWS) rest += SL_ROWS;
-  for (; i < m - rest; i += SL_ROWS) SL_TILE (SL_ROWS);
+  for (; i < m - rest; i += SL_ROWS) {
+    if (packed) /* who packs has a C that lies far away */
+      for (int r = SL_ROWS; r < 2 * SL_ROWS; r++)
+        __builtin_prefetch (c + (i + r) * c_row, 1);
+    SL_TILE (SL_ROWS);
+  }
   switch (rest) {
   case 1: SL_TILE (1); break;
   case 2: SL_TILE (2); break;
@@ -104,6 +118,7 @@ SL_INLINE void sl_strip (int packed, int vectors, ptrdiff_t m, ptrdiff_t k,
   default: break;
   }
 #undef SL_TILE
+#undef SL_AT
 }
 
 /* Squares are transposed by exchanging elements of pairs of rows, then pairs
@@ -195,6 +210,12 @@ SL_INLINE void sl_turn (const real *from, ptrdiff_t row, real scale, real *out,
 #undef SL_SWAP
 #undef SL_LIST
 
+/* out = scale from: 'width', a multiple of SL_SIDE, reals. */
+SL_INLINE void sl_scale (int width, real scale, const real *from, real *out) {
+  for (int i = 0; i < width; i += SL_SIDE)
+    *(sl_side *)(out + i) = scale * *(const sl_side *)(from + i);
+}
+
 /* out[p][lane] = scale from (lane, p) for lane < lanes, 0 up to 'width'. */
 SL_INLINE void sl_pack (int width, ptrdiff_t lanes, ptrdiff_t k, real scale,
                         const real *from, ptrdiff_t lane_step, ptrdiff_t k_step,
@@ -202,8 +223,7 @@ SL_INLINE void sl_pack (int width, ptrdiff_t lanes, ptrdiff_t k, real scale,
   ptrdiff_t lane = 0;
   if (lane_step == 1 && lanes == width) {
     for (ptrdiff_t p = 0; p < k; p++)
-      for (int j = 0; j < width; j++)
-        out[p * width + j] = scale * from[p * k_step + j];
+      sl_scale (width, scale, from + p * k_step, out + p * width);
     return;
   }
   if (k_step == 1) {
