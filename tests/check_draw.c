@@ -81,8 +81,25 @@ static double one_bernoulli (const op_try *t, const sl_random_attr *attr,
 }
 
 static const ptrdiff_t shapes[][3] = {
-  { 1, 1, 1 },  { 5, 1, 1 },   { 3, 4, 1 },  { 7, 3, 1 }, { 3, 1, 5 },
-  { 2, 64, 4 }, { 5, 16, 16 }, { 2, 7, 37 }, { 0, 3, 1 }, { 3, 0, 1 }
+  { 1, 1, 1 },
+  { 5, 1, 1 },
+  { 3, 4, 1 },
+  { 7, 3, 1 },
+  { 3, 1, 5 },
+  { 2, 64, 4 },
+  { 5, 16, 16 },
+  { 2, 7, 37 },
+  { 0, 3, 1 },
+  { 3, 0, 1 },
+  /* many samples in a block of counters, and about as many as are few */
+  { 100, 1, 1 },
+  { 9, 17, 4 },
+  { 9, 18, 4 },
+  { 9, 5, 15 },
+  { 9, 71, 1 },
+  { 3, 71, 4 },
+  { 3, 73, 4 },
+  { 1, 96, 9 },
 };
 
 static const struct {

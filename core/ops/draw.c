@@ -21,14 +21,14 @@
 #include <math.h>
 #include <sinklab/vmath.h>
 
-enum { COUNTERS = SL_BLOCK / 4 }; /* in one block */
+enum { COUNTERS = 3 * SL_PHILOX_LOT, NUMBERS = 4 * COUNTERS }; /* of a block */
 
 /* 32-bit words as numbers, by way of signed integers: that vectorises. */
 SL_VMATH real from_word (uint32_t w) {
   return (real)(int32_t)(w ^ 0x80000000u) + (real)2147483648.0;
 }
 
-/* A distribution: n values (a multiple of 64, at most SL_BLOCK) from as many high
+/* A distribution: n values (whole lots, at most NUMBERS) from as many high
 ** (and low) words. 'table' is what the op prepared: cumulative probabilities. */
 typedef struct source {
   void (*fill) (const struct source *s, int n, const uint32_t *hi,
@@ -45,34 +45,34 @@ typedef struct place {
   uint32_t group, groups, sample;
 } place;
 
+/* Step over a counter. */
+static void advance (place *p, uint32_t group, uint32_t sample) {
+  const int ends = group + 1 == p->groups;
+  p->group = ends ? 0 : group + 1;
+  p->sample = sample + (uint32_t)ends;
+}
+
 /* The next n counters, and after them the last one again up to a whole lot;
 ** returns how many there are then. */
 static int next_counters (place *p, int n, uint32_t *c0, uint32_t *c1) {
   const uint32_t groups = p->groups, first = p->group, sample = p->sample;
   const int all = (n + SL_PHILOX_LOT - 1) / SL_PHILOX_LOT * SL_PHILOX_LOT;
-  if (groups >= COUNTERS) { /* at most one sample ends in a block */
+  enum { ENDS = 4 }; /* of samples, at most, in a block of the first kind */
+  if (groups >= COUNTERS / ENDS && groups < UINT32_MAX / 8)
     for (int i = 0; i < all; i++) {
       const uint32_t g = first + (uint32_t)(i < n ? i : n - 1);
-      const uint32_t past = 0 - (uint32_t)(g >= groups);
-      c0[i] = g - (groups & past);
-      c1[i] = sample - past;
+      uint32_t past = 0;
+      for (uint32_t k = 1; k <= ENDS; k++) past += g >= k * groups;
+      c0[i] = g - past * groups;
+      c1[i] = sample + past;
     }
-    p->group = c0[n - 1] + 1;
-    p->sample = c1[n - 1];
-  } else {
-    for (int i = 0; i < n;) {
-      const uint32_t left = groups - p->group;
-      const int run = left < (uint32_t)(n - i) ? (int)left : n - i;
-      for (int k = 0; k < run; k++) c0[i + k] = p->group + (uint32_t)k;
-      for (int k = 0; k < run; k++) c1[i + k] = p->sample;
-      i += run;
-      p->group += (uint32_t)run;
-      if (p->group == groups) p->group = 0, p->sample++;
+  else
+    for (int i = 0; i < all; i++) {
+      c0[i] = i < n ? p->group : c0[n - 1];
+      c1[i] = i < n ? p->sample : c1[n - 1];
+      if (i < n) advance (p, c0[i], c1[i]);
     }
-    for (int i = n; i < all; i++) c0[i] = c0[n - 1], c1[i] = c1[n - 1];
-    return all;
-  }
-  if (p->group == groups) p->group = 0, p->sample++;
+  advance (p, c0[n - 1], c1[n - 1]);
   return all;
 }
 
@@ -81,8 +81,8 @@ static void draw (const sl_run *r, const source *s) {
   const sl_random_attr *attr = r->attr;
   const ptrdiff_t samples = attr->ndim > 0 ? attr->dim[0] : 1;
   const ptrdiff_t total = (ptrdiff_t)sl_view_count (&r->out[0]);
-  uint32_t c0[COUNTERS], c1[COUNTERS], hi[SL_BLOCK], lo[SL_BLOCK];
-  real values[SL_BLOCK], *y = r->out[0].data;
+  uint32_t c0[COUNTERS], c1[COUNTERS], hi[NUMBERS], lo[NUMBERS];
+  real values[NUMBERS], *y = r->out[0].data;
   if (total == 0) return;
   const ptrdiff_t each = total / samples, groups = (each + 3) / 4;
   place p = { 0, (uint32_t)groups, r->draw->first_sample };
@@ -101,6 +101,11 @@ static void draw (const sl_run *r, const source *s) {
       continue;
     }
     s->fill (s, 4 * all, hi, s->low_words ? lo : hi, values);
+    if (each % 4 == 0) {
+      memcpy (y, values, (size_t)(4 * n) * sizeof *y);
+      y += 4 * n;
+      continue;
+    }
     for (ptrdiff_t i = 0; i < n; i++) {
       const ptrdiff_t here = each - 4 * at < 4 ? each - 4 * at : 4;
       for (ptrdiff_t k = 0; k < here; k++) *y++ = values[4 * i + k];

@@ -8,8 +8,8 @@
 #include "base/random.h"
 #include <string.h>
 
-/* Counters come in lots of this many. */
-enum { SL_PHILOX_LOT = 16 };
+/* Counters come in lots of this many: of three vectors, at most. */
+enum { SL_PHILOX_LOT = 24 };
 
 #define SL_PHILOX_M0 0xD2511F53u
 #define SL_PHILOX_M1 0xCD9E8D57u
@@ -100,8 +100,9 @@ static inline void sl_philox_store (const sl_wide x[4], uint32_t *words) {
 static inline void sl_philox_lot (const sl_draw *at, uint32_t stream,
                                   const sl_round_keys *keys, const uint32_t *c0,
                                   const uint32_t *c1, uint32_t *words) {
-  /* A round waits for its products: AVX2 needs four vectors side by side. */
-  enum { AT_ONCE = SL_WIDE == 4 ? 4 : 2 };
+  /* A round waits for its products: three vectors side by side fill the time,
+  ** and sixteen registers hold them. */
+  enum { AT_ONCE = 3 };
   for (int i = 0; i < SL_PHILOX_LOT; i += AT_ONCE * SL_WIDE) {
     sl_wide x[AT_ONCE][4];
     for (int v = 0; v < AT_ONCE; v++) {

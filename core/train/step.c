@@ -9,22 +9,21 @@
 ** the pool would cost more. */
 enum { ALONE = 1 << 16 };
 
-static double scalar (const sl_trainer *t, const sl_replica *r,
-                      const sl_tensor *x, double def) {
-  sl_view v;
-  if (x == NULL) return def;
-  v = sl_replica_value (r, x);
-  return sl_view_get (&v, t->dtype, 0);
+/* The number of a replica that lies there; def: nowhere. */
+static double scalar (const sl_trainer *t, const void *at, double def) {
+  if (at == NULL) return def;
+  return t->dtype == SL_F32 ? (double)*(const float *)at : *(const double *)at;
 }
 
-static int forward (const sl_trainer *t, sl_replica *r, long step, long shard,
+static int forward (const sl_trainer *t, int replica, long step, long shard,
                     sl_shard_result *result) {
   const sl_draw draw = { t->spec.seed, (uint32_t)step,
                          (uint32_t)(shard * t->spec.shard) };
-  if (sl_replica_forward (r, &draw, NULL) < 0) return -1;
-  *result = (sl_shard_result){ scalar (t, r, t->spec.loss, NAN),
-                               scalar (t, r, t->spec.weight, 1),
-                               scalar (t, r, t->spec.linf, NAN) };
+  const sl_reports *at = &t->report[replica];
+  if (sl_replica_forward (t->replica[replica], &draw, NULL) < 0) return -1;
+  *result =
+      (sl_shard_result){ scalar (t, at->loss, NAN), scalar (t, at->weight, 1),
+                         scalar (t, at->linf, NAN) };
   return 0;
 }
 
@@ -69,7 +68,7 @@ static void run_groups (void *context, int index, int worker) {
     int any = 0;
     sl_replica_aim (r, t->spec.parameters, gradient, NULL);
     for (long s = g * per_group; s < (g + 1) * per_group; s++) {
-      if (forward (t, r, t->step + 1, s, &t->result[s]) < 0) return;
+      if (forward (t, index, t->step + 1, s, &t->result[s]) < 0) return;
       if (t->result[s].weight == 0) continue;
       sl_replica_backward (r, t->result[s].weight);
       any = 1;
@@ -165,7 +164,7 @@ static void run_evaluation (void *context, int index, int worker) {
   (void)worker;
   for (long s = job->shards * index / t->replicas;
        s < job->shards * (index + 1) / t->replicas; s++)
-    if (forward (t, t->replica[index], 0, s, &job->result[s]) < 0) return;
+    if (forward (t, index, 0, s, &job->result[s]) < 0) return;
 }
 
 int sl_trainer_evaluate (sl_trainer *t, long samples, double *loss,

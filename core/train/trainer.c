@@ -83,17 +83,27 @@ static sl_tensor *new_state (const sl_trainer *t, sl_error *e) {
   return sl_tensor_new (t->dtype, 1, &dim, e);
 }
 
+/* Where the replica has x. */
+static const void *place_of (const sl_replica *r, const sl_tensor *x) {
+  return x == NULL ? NULL : sl_replica_value (r, x).data;
+}
+
 static int make_replicas (sl_trainer *t, sl_error *e) {
   const int workers = sl_program_serial (t->spec.program)
                           ? 1
                           : sl_pool_workers (t->context->pool);
   const int most = workers < t->spec.groups ? workers : t->spec.groups;
   t->replica = sl_alloc ((size_t)most, sizeof *t->replica);
-  if (t->replica == NULL) return sl_fail (e, "trainer: no memory");
+  t->report = sl_alloc ((size_t)most, sizeof *t->report);
+  if (t->replica == NULL || t->report == NULL)
+    return sl_fail (e, "trainer: no memory");
   for (; t->replicas < most; t->replicas++) {
     sl_replica *r = sl_replica_new (t->spec.program, e);
     if (r == NULL) return -1;
     t->replica[t->replicas] = r;
+    t->report[t->replicas] =
+        (sl_reports){ place_of (r, t->spec.loss), place_of (r, t->spec.weight),
+                      place_of (r, t->spec.linf) };
   }
   if (sl_replica_aim (t->replica[0], t->spec.parameters, t->slot, NULL) < 0)
     return sl_fail (e, "trainer: the program computes no gradient of the "
@@ -155,6 +165,7 @@ void sl_trainer_free (sl_trainer *t) {
   if (t == NULL) return;
   for (int i = 0; i < t->replicas; i++) sl_replica_free (t->replica[i]);
   sl_free (t->replica);
+  sl_free (t->report);
   sl_free (t->busy);
   sl_tensor_release (t->state);
   sl_free (t->slot);

@@ -9,6 +9,11 @@ typedef struct sl_shard_result {
   double loss, weight, linf;
 } sl_shard_result;
 
+/* Where a replica has these numbers; NULL: the program has none. */
+typedef struct sl_reports {
+  const void *loss, *weight, *linf;
+} sl_reports;
+
 /* A running mean of losses, all in numbers that the state tensor holds
 ** exactly. */
 enum { SL_PLATEAU_WINDOW = 100, SL_PLATEAU_STATE = SL_PLATEAU_WINDOW + 2 };
@@ -25,6 +30,7 @@ struct sl_trainer {
   size_t n; /* parameters */
   sl_view parameters;
   sl_replica **replica; /* one a worker that may run */
+  sl_reports *report;   /* one a replica */
   int replicas;
   long shards;             /* a step */
   sl_shard_result *result; /* [shards] */
