@@ -38,27 +38,46 @@ static sl_grid gather (sl_grid m, int n, int width, real *copy) {
   return (sl_grid){ copy, width, 1 };
 }
 
-/* Where the gradient of a head is summed: in place if its elements are
-** adjacent and its rows apart, unless it is to be gathered; else in 'copy',
-** which add_sum adds. */
-static sl_sum sum_of (const sl_view *v, int sequence, int h, int width, int n,
-                      int gathered, real *copy) {
-  const ptrdiff_t row = v->stride[1];
-  if (!v->data) return (sl_sum){ NULL, 0 };
-  if (!gathered && (v->stride[2] == 1 || width == 1) &&
-      (row >= width || -row >= width))
-    return (sl_sum){ (real *)v->data + sequence * v->stride[0] +
-                         (ptrdiff_t)h * width * v->stride[2],
-                     row };
-  memset (copy, 0, (size_t)n * (size_t)width * sizeof *copy);
-  return (sl_sum){ copy, width };
+static real *place_of (const sl_view *v, int sequence, int h, int width) {
+  return (real *)v->data + sequence * v->stride[0] +
+         (ptrdiff_t)h * width * v->stride[2];
 }
 
-static void add_sum (const sl_view *v, int sequence, int h, int width, int n,
-                     sl_sum s, const real *copy) {
-  real *to = (real *)v->data;
-  if (s.x != copy || !to) return;
-  to += sequence * v->stride[0] + (ptrdiff_t)h * width * v->stride[2];
+/* Rows from..end-1 of a head's gradient are 0. */
+static void clear (const sl_view *v, int sequence, int h, int width, int from,
+                   ptrdiff_t end) {
+  real *to = place_of (v, sequence, h, width);
+  for (ptrdiff_t i = from; i < end; i++)
+    for (ptrdiff_t j = 0; j < width; j++)
+      to[i * v->stride[1] + j * v->stride[2]] = 0;
+}
+
+/* Where the gradient of head h to input k is summed, of which n rows will be:
+** in place if its elements are adjacent and its rows apart, unless it is to be
+** gathered; else in 'copy', which give_sum passes on. */
+static sl_sum sum_of (const sl_head *head, int k, int h, int width, int n,
+                      int gathered, real *copy) {
+  const sl_view *v = &head->run->din[k];
+  const ptrdiff_t row = v->stride[1];
+  const int fresh = (int)(head->run->fresh >> k & 1);
+  if (!v->data) return (sl_sum){ NULL, 0, 0 };
+  if (!gathered && (v->stride[2] == 1 || width == 1) &&
+      (row >= width || -row >= width)) {
+    const int assigns = fresh && head->p->lanes && head->n > 0;
+    if (fresh) clear (v, head->sequence, h, width, assigns ? n : 0, v->dim[1]);
+    return (sl_sum){ place_of (v, head->sequence, h, width), row, assigns };
+  }
+  if (fresh) clear (v, head->sequence, h, width, 0, v->dim[1]);
+  memset (copy, 0, (size_t)n * (size_t)width * sizeof *copy);
+  return (sl_sum){ copy, width, 0 };
+}
+
+static void give_sum (const sl_head *head, int k, int h, int width, int n,
+                      sl_sum s, const real *copy) {
+  const sl_view *v = &head->run->din[k];
+  real *to;
+  if (s.x != copy || !v->data) return;
+  to = place_of (v, head->sequence, h, width);
   for (ptrdiff_t i = 0; i < n; i++)
     for (ptrdiff_t j = 0; j < width; j++)
       to[i * v->stride[1] + j * v->stride[2]] += copy[i * width + j];
@@ -197,11 +216,23 @@ static void backward_head (sl_head *h, int i) {
   real *dq = sl_scratch (h, p->dq);
   start_head (h, i);
   h->dout = head_of (&r->dout[0], h->sequence, i, p->dv);
-  h->dq = sum_of (&r->din[0], h->sequence, i, p->d, h->n, 0, dq);
+  h->dq = sum_of (h, 0, i, p->d, h->n, 0, dq);
   memset (sl_scratch (h, p->dparam), 0, (size_t)p->params * sizeof (real));
   (p->lanes ? SL (sl_lanes_backward) : SL (sl_rows_backward)) (h);
-  add_sum (&r->din[0], h->sequence, i, p->d, h->n, h->dq, dq);
+  give_sum (h, 0, i, p->d, h->n, h->dq, dq);
   add_params (h);
+  h->dk.fresh = h->dv.fresh = 0; /* the heads of a group share these */
+}
+
+/* Parameters are added to, and what else there is has no gradient. */
+static void clear_others (const sl_run *r) {
+  for (int k = 3; k < r->n_in; k++) {
+    const sl_view *v = &r->din[k];
+    const size_t n = sl_view_count (v);
+    if (!v->data || !(r->fresh >> k & 1)) continue;
+    for (size_t i = 0; i < n; i++)
+      sl_view_set (v, sizeof (real) == 4 ? SL_F32 : SL_F64, i, 0);
+  }
 }
 
 static void backward (const sl_run *r) {
@@ -210,6 +241,7 @@ static void backward (const sl_run *r) {
   real *dk, *dv;
   if (!r->dout[0].data) return;
   start (&h, r, &p);
+  clear_others (r);
   dk = sl_scratch (&h, p.dk);
   dv = sl_scratch (&h, p.dv_sum);
   for (int s = 0; s < p.batch; s++)
@@ -220,11 +252,11 @@ static void backward (const sl_run *r) {
         h.kt = transpose (&p, h.k, h.keys, p.d, sl_scratch (&h, p.kt));
       if (!p.lanes)
         h.vt = transpose (&p, h.v, h.keys, p.dv, sl_scratch (&h, p.vt));
-      h.dk = sum_of (&r->din[1], s, g, p.d, h.keys, p.gathered, dk);
-      h.dv = sum_of (&r->din[2], s, g, p.dv, h.keys, p.gathered, dv);
+      h.dk = sum_of (&h, 1, g, p.d, h.keys, p.gathered, dk);
+      h.dv = sum_of (&h, 2, g, p.dv, h.keys, p.gathered, dv);
       for (int i = g * group; i < (g + 1) * group; i++) backward_head (&h, i);
-      add_sum (&r->din[1], s, g, p.d, h.keys, h.dk, dk);
-      add_sum (&r->din[2], s, g, p.dv, h.keys, h.dv, dv);
+      give_sum (&h, 1, g, p.d, h.keys, h.dk, dk);
+      give_sum (&h, 2, g, p.dv, h.keys, h.dv, dv);
     }
 }
 
@@ -245,6 +277,7 @@ extern const sl_op SL (sl_op_attention);
 const sl_op SL (sl_op_attention) = { .name = "attention",
                                      .min_in = 3,
                                      .max_in = 6,
+                                     .flags = SL_OP_ASSIGNS,
                                      .attr_size = sizeof (sl_attention_attr),
                                      .infer = infer,
                                      .units = units,

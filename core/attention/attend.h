@@ -20,6 +20,7 @@ typedef struct sl_grid {
 typedef struct sl_sum {
   real *x; /* NULL: not wanted */
   ptrdiff_t row;
+  int fresh; /* lanes: nothing is in it yet: what comes first is assigned */
 } sl_sum;
 
 /* One sequence and head, and everything that its blocks need. */

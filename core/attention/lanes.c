@@ -128,18 +128,18 @@ static void to_lanes (const sl_head *h, const sl_lane_block *b, int from,
   if (j < n) to_lanes_1 (b, from, keys, a, x.x + j, x.row, add, c + j, c_row);
 }
 
-/* c (keys x n) += a x, for 'keys' keys from key 'from' on */
+/* c (keys x n) = or += a x, for 'keys' keys from key 'from' on */
 static void from_lanes (const sl_head *h, const sl_lane_block *b, int from,
                         int keys, ptrdiff_t n, const real *a, sl_grid x,
-                        real *c, ptrdiff_t c_row) {
+                        int add, real *c, ptrdiff_t c_row) {
   ptrdiff_t j = 0;
   if (!is_whole (x, n)) {
-    product (h, keys, n, b->queries, a, SL_QUERIES, 1, x, 1, c, c_row);
+    product (h, keys, n, b->queries, a, SL_QUERIES, 1, x, add, c, c_row);
     return;
   }
   for (; j + 2 * SL_LANES <= n; j += 2 * SL_LANES)
-    from_lanes_2 (b, from, keys, a, x.x + j, x.row, 1, c + j, c_row);
-  if (j < n) from_lanes_1 (b, from, keys, a, x.x + j, x.row, 1, c + j, c_row);
+    from_lanes_2 (b, from, keys, a, x.x + j, x.row, add, c + j, c_row);
+  if (j < n) from_lanes_1 (b, from, keys, a, x.x + j, x.row, add, c + j, c_row);
 }
 
 /* 1 if the lanes of every vector are finite: 0 x is 0 then, else NaN. */
@@ -232,23 +232,50 @@ static void forward_block (sl_head *h, int row) {
   if (h->run->observer) observe (h, &b, rows);
 }
 
+/* How many keys the blocks before this one had. */
+static int met (const sl_head *h, const sl_lane_block *b) {
+  return b->row == 0 ? 0 : b->causal ? b->first - 1 : h->keys;
+}
+
+/* The gradient 'to' of n keys from key j on: += a x, or = where it is the first
+** that these keys get. */
+static void to_keys (const sl_head *h, const sl_lane_block *b, int j, int n,
+                     ptrdiff_t width, const real *a, sl_grid x, sl_sum to) {
+  const int left = to.fresh ? met (h, b) - j : n;
+  const int old = left < 0 ? 0 : sl_least (left, n);
+  if (!to.x) return;
+  if (old > 0)
+    from_lanes (h, b, j, old, width, a, x, 1, to.x + j * to.row, to.row);
+  if (old < n)
+    from_lanes (h, b, j + old, n - old, width, a + sl_at (old, 0), x, 0,
+                to.x + (j + old) * to.row, to.row);
+}
+
 /* dQ += dS K; dK += dS^T Q; dV += W^T dO, for n keys from key j on */
 static void spread (const sl_head *h, const sl_lane_block *b, int j, int n) {
   const sl_attention_plan *p = h->p;
   const sl_grid q = sl_from (h->q, b->row), dout = sl_from (h->dout, b->row);
   const real *ds = b->dscores + sl_at (j, 0), *w = b->weights + sl_at (j, 0);
   if (h->dq.x)
-    to_lanes (h, b, j, n, p->d, ds, sl_from (h->k, j), 1,
+    to_lanes (h, b, j, n, p->d, ds, sl_from (h->k, j), j > 0 || !h->dq.fresh,
               h->dq.x + b->row * h->dq.row, h->dq.row);
-  if (h->dk.x)
-    from_lanes (h, b, j, n, p->d, ds, q, h->dk.x + j * h->dk.row, h->dk.row);
-  if (h->dv.x)
-    from_lanes (h, b, j, n, p->dv, w, dout, h->dv.x + j * h->dv.row, h->dv.row);
+  to_keys (h, b, j, n, p->d, ds, q, h->dk);
+  to_keys (h, b, j, n, p->dv, w, dout, h->dv);
+}
+
+/* Rows from..end-1 of a gradient that is fresh are 0. */
+static void clear (sl_sum s, int from, int end, int width) {
+  if (!s.fresh) return;
+  for (int i = from; i < end; i++)
+    for (int j = 0; j < width; j++) s.x[i * s.row + j] = 0;
 }
 
 /* The same, each query and each key by itself. */
 static void spread_singly (const sl_head *h, const sl_lane_block *b) {
   const sl_attention_plan *p = h->p;
+  clear (h->dq, b->row, b->row + b->queries, p->d);
+  clear (h->dk, met (h, b), b->keys, p->d);
+  clear (h->dv, met (h, b), b->keys, p->dv);
   for (int i = 0; h->dq.x && i < b->queries; i++)
     product (h, 1, p->d, sl_sees (b, i), b->dscores + i, 1, SL_QUERIES, h->k, 1,
              h->dq.x + (b->row + i) * h->dq.row, h->dq.row);

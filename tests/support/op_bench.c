@@ -80,6 +80,29 @@ void op_bench_forward (op_bench *b) {
   b->op->forward (&r);
 }
 
+/* Gradients that the op assigns to places of NaN are what it adds to zero. */
+static void check_assigned (op_bench *b, sl_run r) {
+  sl_view din[SL_MAX_IN];
+  for (int k = 0; k < b->n_in; k++) {
+    din[k] = b->din[k];
+    din[k].data = poisoned (b, sl_view_count (&din[k]));
+  }
+  r.din = din;
+  r.fresh = (1u << b->n_in) - 1;
+  b->op->backward (&r);
+  for (int k = 0; k < b->n_in; k++) {
+    for (size_t i = 0; i < sl_view_count (&din[k]); i++) {
+      const double got = sl_view_get (&din[k], b->dtype, i);
+      const double want = sl_view_get (&b->din[k], b->dtype, i);
+      ck_assert_msg (got == want || (isnan (got) && isnan (want)),
+                     "%s assigns %.17g to element %zu of gradient %d, and adds "
+                     "%.17g to 0",
+                     b->op->name, got, i, k + 1, want);
+    }
+    sl_free (din[k].data);
+  }
+}
+
 void op_bench_backward (op_bench *b, const double *dout) {
   size_t n = sl_view_count (&b->out[0]);
   sl_run r;
@@ -92,6 +115,8 @@ void op_bench_backward (op_bench *b, const double *dout) {
     sl_view_set (&b->dout[0], b->dtype, i, dout[i]);
   r = run_of (b);
   b->op->backward (&r);
+  if (b->op->flags & SL_OP_ASSIGNS && b->backwards++ == 0)
+    check_assigned (b, r);
 }
 
 const char *op_bench_refusal (op_bench *b) {

@@ -18,6 +18,7 @@ typedef struct op_bench {
   sl_view out[SL_MAX_OUT], dout[SL_MAX_OUT];
   void *saved, *scratch;
   size_t n_saved, n_scratch;
+  int backwards; /* passes so far */
 } op_bench;
 
 /* The op in the instruction set in use; fails the test if there is none. 'attr'
@@ -28,7 +29,8 @@ void op_bench_start (op_bench *b, sl_dtype dtype, const char *op,
 void op_bench_input (op_bench *b, int ndim, const ptrdiff_t *dim,
                      const double *x);
 void op_bench_forward (op_bench *b);
-/* Gradients for this cotangent of output 0 (row-major), added to b->din. */
+/* Gradients for this cotangent of output 0 (row-major), added to b->din. The
+** first time, what an op with SL_OP_ASSIGNS assigns must be the same. */
 void op_bench_backward (op_bench *b, const double *dout);
 /* The sentence with which infer refuses the inputs; fails if it takes them. */
 const char *op_bench_refusal (op_bench *b);
