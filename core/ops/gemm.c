@@ -136,6 +136,7 @@ static void multiply (const blocks *most, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k,
   const int copy_b = b_col != 1 || (m >= 8 * ROWS && k * b_row > SMALL);
   const int copy_a =
       alpha != 1 || (m * k > SMALL && n >= (a_col == 1 ? 8 : 3) * PANEL);
+  const ptrdiff_t group = b_col == 1 ? 4 * PANEL : PANEL; /* packed at once */
   real *packed_b = most->scratch;
   real *packed_a =
       packed_b + least (most->k, k) * least (most->n, round_up (n, PANEL));
@@ -145,12 +146,6 @@ static void multiply (const blocks *most, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k,
     const int keep = p > 0 || add;
     for (ptrdiff_t j = 0; j < n; j += most->n) {
       const ptrdiff_t jn = least (most->n, n - j);
-      /* a last panel that is not full is packed in any case */
-      const ptrdiff_t plain = copy_b        ? 0
-                              : jn % VECTOR ? jn / PANEL * PANEL
-                                            : jn;
-      pack_b (jn - plain, pk, 1, b + p * b_row + (j + plain) * b_col, b_col,
-              b_row, packed_b + plain * pk);
       for (ptrdiff_t i = 0; i < m; i += most->m) {
         const ptrdiff_t im = least (most->m, m - i);
         const real *from = a + i * a_row + p * a_col;
@@ -159,8 +154,12 @@ static void multiply (const blocks *most, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k,
           const ptrdiff_t columns = least (PANEL, jn - u);
           const strip_function function = strips[copy_a][columns > VECTOR];
           const real *x = copy_a ? packed_a : from;
-          const real *y = packed_b + u * pk;
+          real *y = packed_b + (m > most->m ? u : u % group) * pk;
           real *to = c + i * c_row + j + u;
+          /* just before it is read first; a part of a vector in any case */
+          if (i == 0 && (copy_b ? u % group == 0 : columns % VECTOR != 0))
+            pack_b (least (group, jn - u), pk, 1,
+                    b + p * b_row + (j + u) * b_col, b_col, b_row, y);
           if (columns % VECTOR != 0)
             edge (function, im, columns, pk, x, a_row, a_col,
                   copy_a ? pk : a_row, y, keep, to, c_row);
