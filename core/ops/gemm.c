@@ -73,7 +73,27 @@ SL_INLINE void pack_four (int width, ptrdiff_t k, real scale, const real *from,
                from + i * lane_step, lane_step, k_step, out + i * k); \
   }
 PACK (pack_a, SL_PANEL_ROWS)
-PACK (pack_b, PANEL)
+PACK (pack_other, PANEL)
+
+/* Full panels of rows that hold whole squares, as of weights: fewer registers. */
+static __attribute__ ((noinline)) void turn_b (ptrdiff_t columns, ptrdiff_t k,
+                                               const real *b, ptrdiff_t b_col,
+                                               real *out) {
+  for (ptrdiff_t j = 0; j < columns; j += PANEL, out += PANEL * k)
+    for (int lane = 0; lane < PANEL; lane += SL_SIDE) {
+      const real *from = b + (j + lane) * b_col;
+      for (ptrdiff_t p = 0; p < k; p += SL_SIDE)
+        sl_turn (from + p, b_col, 1, out + p * PANEL + lane, PANEL);
+    }
+}
+
+static void pack_b (ptrdiff_t columns, ptrdiff_t k, const real *b,
+                    ptrdiff_t b_row, ptrdiff_t b_col, real *out) {
+  if (b_row == 1 && columns % PANEL == 0 && k % SL_SIDE == 0)
+    turn_b (columns, k, b, b_col, out);
+  else
+    pack_other (columns, k, 1, b, b_col, b_row, out);
+}
 
 static inline void copy_row (ptrdiff_t n, const real *from, real *to) {
   if (n >= VECTOR) {
@@ -105,26 +125,34 @@ static void edge (strip_function function, ptrdiff_t m, ptrdiff_t columns,
   }
 }
 
-/* A product that needs no blocks: panel by panel of B, each packed only if it
-** has to be. */
-static void small (ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, const real *a,
-                   ptrdiff_t a_row, ptrdiff_t a_col, const real *b,
-                   ptrdiff_t b_row, ptrdiff_t b_col, int add, real *c,
-                   ptrdiff_t c_row, real *panel) {
+/* A product that needs no blocks: panel by panel of B, packed if it has to be, all
+** at once if they stay in the first cache. */
+static void small (const blocks *most, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k,
+                   const real *a, ptrdiff_t a_row, ptrdiff_t a_col,
+                   const real *b, ptrdiff_t b_row, ptrdiff_t b_col, int add,
+                   real *c, ptrdiff_t c_row) {
   const int badly = b_col != 1 || (m >= 8 * ROWS && k * b_row > SMALL);
+  const int all = badly && n <= most->n && 2 * n * k <= SMALL;
+  const ptrdiff_t group = all ? most->n : PANEL;
+  ptrdiff_t packed = 0; /* so many columns */
+  const real *y = b;
   for (ptrdiff_t j = 0; j < n; j += PANEL) {
     const ptrdiff_t columns = least (PANEL, n - j);
     const strip_function function = strips[0][columns > VECTOR];
     const int partial = columns % VECTOR != 0;
-    if (badly || partial)
-      pack_b (columns, k, 1, b + j * b_col, b_col, b_row, panel);
+    if ((badly || partial) && j >= packed) {
+      pack_b (least (group, n - j), k, b + j * b_col, b_row, b_col,
+              most->scratch);
+      packed = j + group;
+      y = most->scratch;
+    }
     if (partial)
-      edge (function, m, columns, k, a, a_row, a_col, a_row, panel, add, c + j,
+      edge (function, m, columns, k, a, a_row, a_col, a_row, y, add, c + j,
             c_row);
-    else if (badly)
-      function (m, k, a, a_row, a_col, panel, PANEL, add, c + j, c_row);
     else
-      function (m, k, a, a_row, a_col, b + j, b_row, add, c + j, c_row);
+      function (m, k, a, a_row, a_col, y, badly ? PANEL : b_row, add, c + j,
+                c_row);
+    y += badly ? PANEL * k : PANEL;
   }
 }
 
@@ -158,8 +186,8 @@ static void multiply (const blocks *most, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k,
           real *to = c + i * c_row + j + u;
           /* just before it is read first; a part of a vector in any case */
           if (i == 0 && (copy_b ? u % group == 0 : columns % VECTOR != 0))
-            pack_b (least (group, jn - u), pk, 1,
-                    b + p * b_row + (j + u) * b_col, b_col, b_row, y);
+            pack_b (least (group, jn - u), pk, b + p * b_row + (j + u) * b_col,
+                    b_row, b_col, y);
           if (columns % VECTOR != 0)
             edge (function, im, columns, pk, x, a_row, a_col,
                   copy_a ? pk : a_row, y, keep, to, c_row);
@@ -197,7 +225,7 @@ void SL (sl_gemm) (ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, real alpha,
   const blocks most = { BLOCK_M, BLOCK_N, BLOCK_K, scratch };
   const int add = begin (m, n, beta, c, c_row);
   if (alpha == 1 && k <= BLOCK_K && m * k <= SMALL)
-    small (m, n, k, a, a_row, a_col, b, b_row, b_col, add, c, c_row, scratch);
+    small (&most, m, n, k, a, a_row, a_col, b, b_row, b_col, add, c, c_row);
   else
     multiply (&most, m, n, k, alpha, a, a_row, a_col, b, b_row, b_col, add, c,
               c_row);
@@ -212,7 +240,7 @@ void SL (sl_gemm_host) (int ta, int tb, int m, int n, int k, real alpha,
   const ptrdiff_t b_row = tb ? 1 : ldb, b_col = tb ? ldb : 1;
   const int add = begin (m, n, beta, c, ldc);
   if (alpha == 1 && k <= STACK_K && (ptrdiff_t)m * k <= SMALL)
-    small (m, n, k, a, a_row, a_col, b, b_row, b_col, add, c, ldc, scratch);
+    small (&most, m, n, k, a, a_row, a_col, b, b_row, b_col, add, c, ldc);
   else
     multiply (&most, m, n, k, alpha, a, a_row, a_col, b, b_row, b_col, add, c,
               ldc);
