@@ -12,6 +12,8 @@
 #include <sinklab/lanes.h>
 #include <string.h>
 
+enum { SHORT = 1024 }; /* numbers that are faster cleared than looked at */
+
 /* R query rows against the keys lo .. lo + N - 1, and what each row sees. The
 ** four matrices have rows of all keys; column 0 is key 0. */
 typedef struct block {
@@ -30,20 +32,25 @@ static void product (const sl_head *h, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k,
 }
 
 /* 1 if rows first..last-1 of m are finite: 0 x is 0 then, else NaN. */
-static int all_finite (sl_grid m, int first, int last, int width) {
-  const int whole = m.col == 1 ? width / SL_LANES * SL_LANES : 0;
-  sl_mask bad = { 0 };
-  int found = 0;
-  for (ptrdiff_t i = first; i < last; i++) {
-    const real *x = m.x + i * m.row;
-    for (ptrdiff_t j = 0; j < whole; j += SL_LANES)
-      bad |= (sl_mask)(0 * sl_load (x + j) != 0);
-  }
-  for (ptrdiff_t i = first; i < last && whole < width; i++)
-    for (ptrdiff_t j = whole; j < width; j++)
-      found |= 0 * m.x[i * m.row + j * m.col] != 0;
-  for (int l = 0; l < SL_LANES; l++) found |= bad[l] != 0;
-  return !found;
+static int all_finite (sl_grid m, ptrdiff_t first, ptrdiff_t last, int width) {
+  const real *from = m.x + first * m.row;
+  sl_lanes sum[2] = { { 0 }, { 0 } };
+  real rest = 0;
+  ptrdiff_t j = 0;
+  if (m.col == 1)
+    for (; j + SL_LANES <= width; j += SL_LANES) {
+      const real *x = from + j;
+      ptrdiff_t i = first;
+      for (; i + 2 <= last; i += 2, x += 2 * m.row) {
+        sum[0] += 0 * sl_load (x);
+        sum[1] += 0 * sl_load (x + m.row);
+      }
+      if (i < last) sum[0] += 0 * sl_load (x);
+    }
+  for (; j < width; j++)
+    for (ptrdiff_t i = 0; i < last - first; i++)
+      rest += 0 * from[i * m.row + j * m.col];
+  return rest == 0 && sl_lanes_sum (sum[0] + sum[1]) == 0;
 }
 
 /* 1 if the rows of m that only a part of the block sees are finite. */
@@ -64,6 +71,46 @@ static int uniform (const block *b) {
   return 1;
 }
 
+/* The keys lo .. hi - 1 that query i sees, the prefix counted. */
+static void see (const sl_head *h, int i, int *lo, int *hi) {
+  sl_visible (&h->attr->visibility, i, h->n, lo, hi);
+  if (*lo < *hi) *hi += h->attr->prefix; /* lo is 0: there is no window */
+  if (h->begin) {
+    const int first =
+        sl_valid_tokens ((double)h->begin[i * h->begin_step], h->p->t);
+    if (*lo < first) *lo = first;
+    if (*lo >= *hi) *lo = *hi = 0;
+  }
+}
+
+/* What the rows of the block see, and from where to where that reaches. */
+static void look (const sl_head *h, block *b) {
+  const sl_visibility *v = &h->attr->visibility;
+  const int valid = h->n - b->row < b->rows ? h->n - b->row : b->rows;
+  if (v->window == 0 && !h->begin && valid == b->rows) {
+    const int step = v->causal != 0;
+    const int first = step ? b->row + 1 + h->attr->prefix : h->keys;
+    for (int r = 0; r < b->rows; r++) {
+      b->row_lo[r] = 0;
+      b->row_hi[r] = first + r * step;
+    }
+    b->lo = 0;
+    b->hi = b->row_hi[b->rows - 1];
+    return;
+  }
+  b->lo = h->p->keys;
+  b->hi = 0;
+  for (int r = 0; r < b->rows; r++) {
+    int lo, hi;
+    see (h, b->row + r, &lo, &hi);
+    b->row_lo[r] = lo;
+    b->row_hi[r] = hi;
+    if (lo < hi && lo < b->lo) b->lo = lo;
+    if (hi > b->hi) b->hi = hi;
+  }
+  if (b->lo > b->hi) b->lo = b->hi; /* no row sees anything */
+}
+
 /* The block of 'rows' rows from 'row' on, with its visible ranges. Matrices are
 ** the saved ones of this head, or those of the scratch. */
 static void place (const sl_head *h, int row, int rows, block *b) {
@@ -71,24 +118,7 @@ static void place (const sl_head *h, int row, int rows, block *b) {
   const size_t keys = (size_t)p->keys;
   b->row = row;
   b->rows = rows;
-  b->lo = p->keys;
-  b->hi = 0;
-  for (int r = 0; r < rows; r++) {
-    int lo, hi;
-    sl_visible (&h->attr->visibility, row + r, h->n, &lo, &hi);
-    if (lo < hi) hi += h->attr->prefix; /* lo is 0: there is no window */
-    if (h->begin) {
-      const int first =
-          sl_valid_tokens ((double)h->begin[(row + r) * h->begin_step], p->t);
-      if (lo < first) lo = first;
-      if (lo >= hi) lo = hi = 0;
-    }
-    b->row_lo[r] = lo;
-    b->row_hi[r] = hi;
-    if (lo < hi && lo < b->lo) b->lo = lo;
-    if (hi > b->hi) b->hi = hi;
-  }
-  if (b->lo > b->hi) b->lo = b->hi; /* no row sees anything */
+  look (h, b);
   if (p->recompute) {
     b->scores = sl_scratch (h, p->scores);
     b->weights = sl_scratch (h, p->weights);
@@ -100,15 +130,24 @@ static void place (const sl_head *h, int row, int rows, block *b) {
   b->dweights = sl_scratch (h, p->dweights);
 }
 
-/* Zero row r of a sl_grid from 'first' to 'last' outside what the row sees. */
-static void clear_unseen (const block *b, int r, int first, int last, real *x) {
-  const int lo = b->row_lo[r], hi = b->row_hi[r];
-  if (lo >= hi) {
-    memset (x + first, 0, (size_t)(last - first) * sizeof *x);
+/* Zero rows of a matrix from column 'first' to 'last' where its kernel will not
+** write: what the row does not see. Short rows as a whole. */
+static void clear_unseen (const sl_head *h, const block *b, int first, int last,
+                          real *x) {
+  const size_t keys = (size_t)h->p->keys, rows = (size_t)b->rows;
+  if (keys * rows <= SHORT) {
+    memset (x, 0, keys * rows * sizeof *x);
     return;
   }
-  if (lo > first) memset (x + first, 0, (size_t)(lo - first) * sizeof *x);
-  if (last > hi) memset (x + hi, 0, (size_t)(last - hi) * sizeof *x);
+  for (size_t r = 0; r < rows; r++, x += keys) {
+    const int lo = b->row_lo[r], hi = b->row_hi[r];
+    if (lo >= hi) {
+      memset (x + first, 0, (size_t)(last - first) * sizeof *x);
+      continue;
+    }
+    if (lo > first) memset (x + first, 0, (size_t)(lo - first) * sizeof *x);
+    if (last > hi) memset (x + hi, 0, (size_t)(last - hi) * sizeof *x);
+  }
 }
 
 /* S = scale q.k - slope |i - j| where visible, and W = plugin (S), 0 elsewhere:
@@ -122,6 +161,7 @@ static void weigh (sl_head *h, block *b, int all) {
   kt.x += b->lo * kt.col;
   product (h, b->rows, b->hi - b->lo, p->d, h->attr->scale,
            sl_from (h->q, b->row), kt, 0, b->scores + b->lo, keys);
+  clear_unseen (h, b, all ? 0 : b->lo, all ? p->keys : b->hi, b->weights);
   for (int r = 0; r < b->rows; r++) {
     const int i = b->row + r, lo = b->row_lo[r], n = b->row_hi[r] - lo;
     real *s = b->scores + r * keys + lo, *w = b->weights + r * keys + lo;
@@ -135,8 +175,6 @@ static void weigh (sl_head *h, block *b, int all) {
       h->call.first = lo;
       h->row->forward (&h->call, n, s, w);
     }
-    clear_unseen (b, r, all ? 0 : b->lo, all ? p->keys : b->hi,
-                  b->weights + r * keys);
   }
 }
 
@@ -178,6 +216,7 @@ static void backward_block (sl_head *h, int row, int rows) {
   if (p->recompute) weigh (h, &b, 0);
   vt.x += b.lo * vt.col;
   product (h, rows, keys, p->dv, 1, dout, vt, 0, b.dweights + b.lo, t);
+  clear_unseen (h, &b, b.lo, b.hi, b.dscores);
   for (int r = 0; r < rows; r++) {
     const int lo = b.row_lo[r], n = b.row_hi[r] - lo;
     const ptrdiff_t first = r * t + lo;
@@ -188,7 +227,6 @@ static void backward_block (sl_head *h, int row, int rows) {
                         b.dweights + first, b.dscores + first,
                         sl_scratch (h, p->dparam));
     }
-    clear_unseen (&b, r, b.lo, b.hi, b.dscores + r * t);
   }
   if (h->dq.x)
     product (h, rows, p->d, keys, h->attr->scale,
