@@ -16,6 +16,7 @@ local opt = lab.options {
   config = { { "1l1h", "2l2h", "4l4h", "d64", "d256", "attention1024", "attention4096" },
     "what to measure; also attention32768, or layers/heads/d/L/B as 2/2/16/16/128" },
   mechanism = { "softmax", doc = "mechanism of every configuration" },
+  compare = { "", doc = "another mechanism (a name or a path), run in the same rounds" },
   workers = { { 1, 2 }, "numbers of threads", min = 1, max = 64 },
   rounds = { 5, "rounds of each figure", min = 1 },
   seconds = { 0.4, "seconds of a round", above = 0 },
@@ -64,12 +65,12 @@ local function median(list)
 end
 
 --- Train a fresh model for about `seconds`; steps a second, and the profile.
-local function train(c, seconds, steps, profile)
+local function train(c, mechanism, seconds, steps, profile)
   local residual = c.layers > 1
   local task = lab.task.trigger_mean { d_model = c.d, seq_len = c.L, residual = residual }
   local model = lab.model.attention_only { task = task, layers = c.layers,
     heads = c.heads, residual = residual,
-    attention = { map = opt.mechanism, scale = 1 } }
+    attention = { map = mechanism, scale = 1 } }
   local log = lab.train(model, task, { batch = c.batch, steps = steps, eval = 0,
     optimizer = lab.optim.adam { lr = 1e-4, betas = { 0.9, 0.95 } }, quiet = true,
     log_every = steps, stop = { seconds = seconds }, profile = profile })
@@ -77,26 +78,27 @@ local function train(c, seconds, steps, profile)
 end
 
 --- One round on the pool in use: runs a second, and extra bytes of attention.
-local function round(c)
+local function round(c, mechanism)
   if c.tokens then
-    local seconds, extra = bench.attention(opt.mechanism, HEADS, c.tokens, WIDTH,
-      opt.seconds)
+    local seconds, extra = bench.attention(mechanism, HEADS, c.tokens, WIDTH, opt.seconds)
     return 1 / seconds, extra
   end
-  return (train(c, opt.seconds, 1000000000))
+  return (train(c, mechanism, opt.seconds, 1000000000))
 end
 
 local function measure(c)
   local found, rates, shares = { name = c.name, flop = c.flop, threads = {} }, {}, {}
-  for _, n in ipairs(opt.workers) do rates[n], shares[n] = {}, {} end
+  local ratios = {}
+  for _, n in ipairs(opt.workers) do rates[n], shares[n], ratios[n] = {}, {}, {} end
   for _ = 1, opt.rounds do
     for _, n in ipairs(opt.workers) do
       bench.threads(n)
       local before = bench.peak(0.03)
-      local rate, extra = round(c)
+      local rate, extra = round(c, opt.mechanism)
       local peak = (before + bench.peak(0.03)) / 2
       table.insert(rates[n], rate)
       table.insert(shares[n], rate * c.flop / peak)
+      if opt.compare ~= "" then table.insert(ratios[n], round(c, opt.compare) / rate) end
       found.extra_bytes = extra
     end
   end
@@ -104,7 +106,7 @@ local function measure(c)
     local rate = median(rates[n])
     found.threads[i] = { threads = n, rate = rate, ms = 1e3 / rate,
       samples_per_s = c.batch and rate * c.batch, gflops = rate * c.flop / 1e9,
-      share_of_peak = median(shares[n]) }
+      share_of_peak = median(shares[n]), compared = median(ratios[n]) }
   end
   local first, last = found.threads[1], found.threads[#found.threads]
   found.speedup = last.rate / first.rate
@@ -127,7 +129,7 @@ end
 --- Where a step goes: { what, microseconds } with the largest first.
 local function profile(c)
   bench.threads(1)
-  local _, p = train(c, 2 * opt.seconds, 1000000000, true)
+  local _, p = train(c, opt.mechanism, 2 * opt.seconds, 1000000000, true)
   local by_name, lines, known = {}, {}, 0
   local function add(what, seconds)
     if not by_name[what] then
@@ -168,6 +170,9 @@ end
 
 -- How it is shown.
 
+-- Of the column with the rate of the other mechanism, as a share of the first.
+local compared = opt.compare:match "([^/]*)$":gsub("%.so$", "")
+
 local markdown = opt.markdown or opt.write ~= ""
 local text = {}
 
@@ -191,6 +196,7 @@ local function cell(x, format) return x and format:format(x) or "-" end
 local function rows(results)
   local list = { { "configuration", "MFLOP", "threads", "ms", "runs/s", "samples/s",
     "GFLOP/s", "of peak", "speed-up", "x PyTorch" } }
+  if opt.compare ~= "" then table.insert(list[1], compared) end
   for _, r in ipairs(results) do
     for i, t in ipairs(r.threads) do
       list[#list + 1] = { i == 1 and r.name or "", i == 1 and ("%.4g"):format(r.flop / 1e6)
@@ -198,7 +204,8 @@ local function rows(results)
         cell(t.samples_per_s, "%.0f"), ("%.1f"):format(t.gflops),
         ("%.0f %%"):format(100 * t.share_of_peak),
         ("%.2f"):format(t.rate / r.threads[1].rate),
-        cell(r.peer and r.peer.rate and t.rate / r.peer.rate, "%.1f") }
+        cell(r.peer and r.peer.rate and t.rate / r.peer.rate, "%.1f"),
+        t.compared and ("%.0f %%"):format(100 * t.compared) }
     end
   end
   return list
@@ -260,7 +267,8 @@ end
 
 local configs = {}
 for i, name in ipairs(opt.config) do configs[i] = config(name) end
-local report = { mechanism = opt.mechanism, machine = machine(), results = {} }
+local report = { mechanism = opt.mechanism, compare = opt.compare, machine = machine(),
+  results = {} }
 for i, c in ipairs(configs) do
   if not opt.json then io.stderr:write("measuring ", c.name, "\n") end
   local r = measure(c)
