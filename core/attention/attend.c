@@ -43,44 +43,34 @@ static real *place_of (const sl_view *v, int sequence, int h, int width) {
          (ptrdiff_t)h * width * v->stride[2];
 }
 
-/* Rows from..end-1 of a head's gradient are 0. */
-static void clear (const sl_view *v, int sequence, int h, int width, int from,
-                   ptrdiff_t end) {
-  real *to = place_of (v, sequence, h, width);
-  for (ptrdiff_t i = from; i < end; i++)
-    for (ptrdiff_t j = 0; j < width; j++)
-      to[i * v->stride[1] + j * v->stride[2]] = 0;
-}
-
-/* Where the gradient of head h to input k is summed, of which n rows will be:
-** in place if its elements are adjacent and its rows apart, unless it is to be
-** gathered; else in 'copy', which give_sum passes on. */
-static sl_sum sum_of (const sl_head *head, int k, int h, int width, int n,
-                      int gathered, real *copy) {
-  const sl_view *v = &head->run->din[k];
+/* Where the gradient of a head is summed: in place if its elements are
+** adjacent and its rows apart, unless it is to be gathered; else in 'copy',
+** which end_sum adds. 'fresh': nothing is there yet. */
+static sl_sum sum_of (const sl_view *v, int fresh, int sequence, int h,
+                      int width, int gathered, real *copy) {
   const ptrdiff_t row = v->stride[1];
-  const int fresh = (int)(head->run->fresh >> k & 1);
   if (!v->data) return (sl_sum){ NULL, 0, 0 };
   if (!gathered && (v->stride[2] == 1 || width == 1) &&
-      (row >= width || -row >= width)) {
-    const int assigns = fresh && head->p->lanes && head->n > 0;
-    if (fresh) clear (v, head->sequence, h, width, assigns ? n : 0, v->dim[1]);
-    return (sl_sum){ place_of (v, head->sequence, h, width), row, assigns };
-  }
-  if (fresh) clear (v, head->sequence, h, width, 0, v->dim[1]);
-  memset (copy, 0, (size_t)n * (size_t)width * sizeof *copy);
+      (row >= width || -row >= width))
+    return (sl_sum){ place_of (v, sequence, h, width), row,
+                     fresh ? 0 : (int)v->dim[1] };
   return (sl_sum){ copy, width, 0 };
 }
 
-static void give_sum (const sl_head *head, int k, int h, int width, int n,
-                      sl_sum s, const real *copy) {
-  const sl_view *v = &head->run->din[k];
+/* Add what is in the copy, and clear the rows that nobody wrote to. */
+static void end_sum (const sl_view *v, int fresh, int sequence, int h,
+                     int width, sl_sum s, const real *copy) {
+  const ptrdiff_t row = v->stride[1], col = v->stride[2];
   real *to;
-  if (s.x != copy || !v->data) return;
-  to = place_of (v, head->sequence, h, width);
-  for (ptrdiff_t i = 0; i < n; i++)
-    for (ptrdiff_t j = 0; j < width; j++)
-      to[i * v->stride[1] + j * v->stride[2]] += copy[i * width + j];
+  if (!s.x || (s.x != copy && s.written == v->dim[1])) return;
+  to = place_of (v, sequence, h, width);
+  for (ptrdiff_t i = 0; s.x == copy && i < s.written; i++)
+    for (ptrdiff_t j = 0; j < width; j++) {
+      real *x = to + i * row + j * col;
+      *x = copy[i * width + j] + (fresh ? 0 : *x);
+    }
+  for (ptrdiff_t i = s.written; fresh && i < v->dim[1]; i++)
+    for (ptrdiff_t j = 0; j < width; j++) to[i * row + j * col] = 0;
 }
 
 void SL (sl_observe) (const sl_head *h, int row, int rows, const real *weights,
@@ -144,8 +134,8 @@ static void add_params (const sl_head *h) {
 static void start (sl_head *h, const sl_run *r, sl_attention_plan *p) {
   const sl_attention_attr *a = r->attr;
   const sl_dtype dtype = sizeof (real) == 4 ? SL_F32 : SL_F64;
-  sl_attention_plan_of (a, r->n_in, r->in, SL (sl_gemm_scratch), p, NULL);
-  *h = (sl_head){ .run = r, .attr = a, .p = p };
+  sl_attention_plan_again (a, r->in, p);
+  *h = (sl_head){ .run = r, .attr = a, .p = p, .seen_row = -1 };
   h->row = a->mechanism->loaded->plugin[dtype]->row;
   h->block = a->mechanism->loaded->plugin[dtype]->block;
   h->call.host = &SL (sl_host_services);
@@ -210,18 +200,42 @@ static void forward (const sl_run *r) {
     }
 }
 
+static int is_fresh (const sl_run *r, int input) {
+  return (int)(r->fresh >> input & 1);
+}
+
 static void backward_head (sl_head *h, int i) {
   const sl_attention_plan *p = h->p;
   const sl_run *r = h->run;
+  const sl_view *to = &r->din[0];
   real *dq = sl_scratch (h, p->dq);
   start_head (h, i);
   h->dout = head_of (&r->dout[0], h->sequence, i, p->dv);
-  h->dq = sum_of (h, 0, i, p->d, h->n, 0, dq);
-  memset (sl_scratch (h, p->dparam), 0, (size_t)p->params * sizeof (real));
+  h->dq = sum_of (to, is_fresh (r, 0), h->sequence, i, p->d, 0, dq);
+  if (p->params)
+    memset (sl_scratch (h, p->dparam), 0, (size_t)p->params * sizeof (real));
   (p->lanes ? SL (sl_lanes_backward) : SL (sl_rows_backward)) (h);
-  give_sum (h, 0, i, p->d, h->n, h->dq, dq);
+  end_sum (to, is_fresh (r, 0), h->sequence, i, p->d, h->dq, dq);
   add_params (h);
-  h->dk.fresh = h->dv.fresh = 0; /* the heads of a group share these */
+}
+
+static void backward_kv_head (sl_head *h, int sequence, int g) {
+  const sl_attention_plan *p = h->p;
+  const sl_run *r = h->run;
+  const int group = p->heads / p->kv_heads;
+  real *dk = sl_scratch (h, p->dk), *dv = sl_scratch (h, p->dv_sum);
+  start_kv_head (h, sequence, g);
+  if (!p->lanes && p->recompute)
+    h->kt = transpose (p, h->k, h->keys, p->d, sl_scratch (h, p->kt));
+  if (!p->lanes)
+    h->vt = transpose (p, h->v, h->keys, p->dv, sl_scratch (h, p->vt));
+  h->dk =
+      sum_of (&r->din[1], is_fresh (r, 1), sequence, g, p->d, p->gathered, dk);
+  h->dv =
+      sum_of (&r->din[2], is_fresh (r, 2), sequence, g, p->dv, p->gathered, dv);
+  for (int i = g * group; i < (g + 1) * group; i++) backward_head (h, i);
+  end_sum (&r->din[1], is_fresh (r, 1), sequence, g, p->d, h->dk, dk);
+  end_sum (&r->din[2], is_fresh (r, 2), sequence, g, p->dv, h->dv, dv);
 }
 
 /* Parameters are added to, and what else there is has no gradient. */
@@ -229,7 +243,7 @@ static void clear_others (const sl_run *r) {
   for (int k = 3; k < r->n_in; k++) {
     const sl_view *v = &r->din[k];
     const size_t n = sl_view_count (v);
-    if (!v->data || !(r->fresh >> k & 1)) continue;
+    if (!v->data || !is_fresh (r, k)) continue;
     for (size_t i = 0; i < n; i++)
       sl_view_set (v, sizeof (real) == 4 ? SL_F32 : SL_F64, i, 0);
   }
@@ -238,26 +252,11 @@ static void clear_others (const sl_run *r) {
 static void backward (const sl_run *r) {
   sl_attention_plan p;
   sl_head h;
-  real *dk, *dv;
   if (!r->dout[0].data) return;
   start (&h, r, &p);
   clear_others (r);
-  dk = sl_scratch (&h, p.dk);
-  dv = sl_scratch (&h, p.dv_sum);
   for (int s = 0; s < p.batch; s++)
-    for (int g = 0; g < p.kv_heads; g++) {
-      const int group = p.heads / p.kv_heads;
-      start_kv_head (&h, s, g);
-      if (!p.lanes && p.recompute)
-        h.kt = transpose (&p, h.k, h.keys, p.d, sl_scratch (&h, p.kt));
-      if (!p.lanes)
-        h.vt = transpose (&p, h.v, h.keys, p.dv, sl_scratch (&h, p.vt));
-      h.dk = sum_of (&h, 1, g, p.d, h.keys, p.gathered, dk);
-      h.dv = sum_of (&h, 2, g, p.dv, h.keys, p.gathered, dv);
-      for (int i = g * group; i < (g + 1) * group; i++) backward_head (&h, i);
-      give_sum (&h, 1, g, p.d, h.keys, h.dk, dk);
-      give_sum (&h, 2, g, p.dv, h.keys, h.dv, dv);
-    }
+    for (int g = 0; g < p.kv_heads; g++) backward_kv_head (&h, s, g);
 }
 
 static int infer (sl_infer *q, sl_error *e) {

@@ -16,11 +16,12 @@ typedef struct sl_grid {
   ptrdiff_t row, col; /* strides */
 } sl_grid;
 
-/* A gradient to add to: rows of adjacent elements. */
+/* A gradient to add to: rows of adjacent elements. From row 'written' on there
+** is nothing yet: what comes first assigns. */
 typedef struct sl_sum {
   real *x; /* NULL: not wanted */
   ptrdiff_t row;
-  int fresh; /* lanes: nothing is in it yet: what comes first is assigned */
+  int written;
 } sl_sum;
 
 /* One sequence and head, and everything that its blocks need. */
@@ -41,12 +42,16 @@ typedef struct sl_head {
   sl_grid dout;   /* backward */
   sl_sum dq, dk, dv;
   real slope; /* ALiBi; 0: none */
-  real *out;  /* T x V, rows 'out_row' apart */
+  /* lanes: what the 16 queries from row seen_row on see, if there are seen_n
+  ** valid tokens: heads and sequences have it in common */
+  real seen[SL_QUERIES];
+  int seen_row, seen_n;
+  real *out; /* T x V, rows 'out_row' apart */
   ptrdiff_t out_row;
 } sl_head;
 
-/* Forward writes all T rows of h->out; backward adds to dq, dk, dv and to the
-** dparam of the scratch. */
+/* Forward writes all T rows of h->out; backward adds to dq, dk, dv, whose rows
+** are written in order, and to the dparam of the scratch. */
 void SL (sl_rows_forward) (sl_head *h);
 void SL (sl_rows_backward) (sl_head *h);
 void SL (sl_lanes_forward) (sl_head *h);

@@ -16,7 +16,7 @@
 typedef struct sl_lane_block {
   int row, queries, keys; /* keys: of the last query, which sees most */
   int first, causal;
-  real seen[SL_QUERIES];
+  const real *seen; /* 16 */
   real *scores, *weights, *dscores, *dweights;
 } sl_lane_block;
 
@@ -44,6 +44,16 @@ static inline int sl_most (const sl_lane_block *b, int l, int n) {
 /* The first lane that sees key j < keys. */
 static inline int sl_from_lane (const sl_lane_block *b, int j) {
   return j < b->first ? 0 : j - b->first + 1;
+}
+
+/* out (width x 16) = scale times the transpose of x (16 x width), whose elements
+** of a row are adjacent; width is a multiple of SL_SIDE. */
+SL_INLINE void sl_turn_queries (ptrdiff_t width, real scale, const real *x,
+                                ptrdiff_t row, real *out) {
+  for (ptrdiff_t p = 0; p < width; p += SL_SIDE)
+    for (int l = 0; l < SL_QUERIES; l += SL_SIDE)
+      sl_turn (x + l * row + p, row, scale, out + sl_at ((int)p, l),
+               SL_QUERIES);
 }
 
 /* The three products of a block, 'vectors' (1 or 2) of the result wide. Rows that
@@ -110,8 +120,8 @@ SL_INLINE void sl_from_lanes (int vectors, sl_rest rest, const sl_lane_block *b,
 SL_INLINE void sl_hide (const sl_lane_block *b, real value, real *x) {
   const sl_lanes v = sl_every (value);
   for (int l = 0; l < SL_QUERIES; l += SL_LANES) {
-    const int most = sl_most (b, l, SL_LANES);
     const int full = l + SL_LANES <= b->queries;
+    const int most = sl_most (b, l, SL_LANES);
     int j = full ? sl_sees (b, l) : 0;
     real *at = x + sl_at (j, l);
     if (full && b->causal) { /* the key before j + i is the last of lane i */
@@ -122,15 +132,13 @@ SL_INLINE void sl_hide (const sl_lane_block *b, real value, real *x) {
         sl_store (p, sl_select ((sl_mask)(lane > sl_every ((real)i)),
                                 sl_load (p), v));
       }
-      at += (SL_LANES - 1) * SL_QUERIES;
-      j = most;
-    } else {
+    } else if (!full) {
       const sl_lanes seen = sl_load (b->seen + l);
       sl_lanes key = sl_every ((real)j);
       for (; j < most; j++, at += SL_QUERIES, key += (real)1)
         sl_store (at, sl_select ((sl_mask)(seen > key), sl_load (at), v));
     }
-    for (; j < b->keys; j++, at += SL_QUERIES) sl_store (at, v);
+    for (j = most; j < b->keys; j++) sl_store (x + sl_at (j, l), v);
   }
 }
 #endif

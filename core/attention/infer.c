@@ -192,16 +192,11 @@ static int reserve_product (const sl_attention_plan *p,
   return sl_reserve (end, 1, most, at);
 }
 
-int sl_attention_plan_of (const sl_attention_attr *a, int n_in,
-                          const sl_view *in, sl_product_scratch product,
-                          sl_attention_plan *p, sl_error *e) {
+/* Sizes, and where the buffers lie but for that of products, which is last. */
+static int lay_out (const sl_attention_attr *a, const sl_view *in, int params,
+                    sl_attention_plan *p) {
   size_t t, keys, d, dv, rows, ld, end = 0;
-  if (check_heads (a, e) || check_shapes (a, n_in, in, e) ||
-      (a->has_begin &&
-       check_begin ("attention", 3, n_in, in, in[0].dim[0], in[0].dim[1], e)) ||
-      check_mechanism ("attention", a, 3, n_in - (a->has_begin != 0), in,
-                       in[0].dim[0], a->heads, &p->params, e))
-    return -1;
+  p->params = params;
   p->batch = (int)in[0].dim[0];
   p->t = (int)in[0].dim[1];
   p->heads = a->heads;
@@ -225,10 +220,7 @@ int sl_attention_plan_of (const sl_attention_attr *a, int n_in,
                     &p->saved_scores) ||
        sl_size_mul (p->saved_scores, 2 * (size_t)p->heads, &p->saved) ||
        sl_size_mul (p->saved, (size_t)p->batch, &p->saved)))
-    return sl_fail (e,
-                    "attention: the weights of %d sequences of %d tokens do "
-                    "not fit in memory",
-                    p->batch, p->t);
+    return -1;
   /* an odd number of cache lines: columns do not fall on one another */
   ld = (keys + 15) / 16 * 16;
   if (ld / 16 % 2 == 0) ld += 16;
@@ -245,14 +237,34 @@ int sl_attention_plan_of (const sl_attention_attr *a, int n_in,
       sl_reserve (&end, rows, keys, &p->dweights) ||
       sl_reserve (&end, 1, (size_t)p->params, &p->param) ||
       sl_reserve (&end, 1, (size_t)p->params, &p->dparam) ||
-      sl_reserve (&end, 1, keys, &p->row) ||
-      reserve_product (p, product, &end, &p->product))
-    return sl_fail (e,
-                    "attention: %d tokens of width %d and %d do not fit in "
-                    "memory",
-                    p->t, p->d, p->dv);
-  p->scratch = end;
+      sl_reserve (&end, 1, keys, &p->row))
+    return -1;
+  p->product = p->scratch = end;
   return 0;
+}
+
+int sl_attention_plan_of (const sl_attention_attr *a, int n_in,
+                          const sl_view *in, sl_product_scratch product,
+                          sl_attention_plan *p, sl_error *e) {
+  int params;
+  if (check_heads (a, e) || check_shapes (a, n_in, in, e) ||
+      (a->has_begin &&
+       check_begin ("attention", 3, n_in, in, in[0].dim[0], in[0].dim[1], e)) ||
+      check_mechanism ("attention", a, 3, n_in - (a->has_begin != 0), in,
+                       in[0].dim[0], a->heads, &params, e))
+    return -1;
+  if (lay_out (a, in, params, p) ||
+      reserve_product (p, product, &p->scratch, &p->product))
+    return sl_fail (e,
+                    "attention: %d sequences of %d tokens of width %d and %d "
+                    "do not fit in memory",
+                    p->batch, p->t, p->d, p->dv);
+  return 0;
+}
+
+void sl_attention_plan_again (const sl_attention_attr *a, const sl_view *in,
+                              sl_attention_plan *p) {
+  lay_out (a, in, sl_mechanism_params (a->mechanism, a->d_head), p);
 }
 
 int sl_attention_infer (sl_infer *q, sl_product_scratch product, sl_error *e) {

@@ -44,6 +44,10 @@ int sl_attention_plan_of (const sl_attention_attr *a, int n_in,
                           const sl_view *in, sl_product_scratch product,
                           sl_attention_plan *p, sl_error *e);
 
+/* The same for what that took before, but for p->scratch: nothing is checked. */
+void sl_attention_plan_again (const sl_attention_attr *a, const sl_view *in,
+                              sl_attention_plan *p);
+
 /* The same for the mechanism op: one row at a time. */
 typedef struct sl_mechanism_plan {
   int batch, heads, t, params;

@@ -16,15 +16,24 @@
 
 enum { KEYS_AT_ONCE = 128 }; /* with their values, in the first cache */
 
-static void place (const sl_head *h, int row, sl_lane_block *b) {
+/* What the lanes of the block see. */
+static const real *see (sl_head *h, const sl_lane_block *b) {
+  if (h->seen_row != b->row || h->seen_n != h->n)
+    for (int i = 0; i < SL_QUERIES; i++)
+      h->seen[i] = (real)(i < b->queries ? sl_sees (b, i) : 0);
+  h->seen_row = b->row;
+  h->seen_n = h->n;
+  return h->seen;
+}
+
+static void place (sl_head *h, int row, sl_lane_block *b) {
   const sl_attention_plan *p = h->p;
   const int left = h->n - row;
   b->row = row;
   b->queries = left > 0 ? sl_least (left, SL_QUERIES) : 0;
   b->causal = h->attr->visibility.causal != 0;
   b->first = b->causal ? row + 1 + h->attr->prefix : h->keys;
-  for (int i = 0; i < SL_QUERIES; i++)
-    b->seen[i] = (real)(i < b->queries ? b->first + i * b->causal : 0);
+  b->seen = see (h, b);
   b->keys = b->queries ? sl_sees (b, b->queries - 1) : 0;
   b->dscores = sl_scratch (h, p->dscores);
   b->dweights = sl_scratch (h, p->dweights);
@@ -37,18 +46,6 @@ static void place (const sl_head *h, int row, sl_lane_block *b) {
   }
 }
 
-/* out (width x 16) = scale times the transpose of the queries' rows of m; 0 in
-** lanes that are no queries. */
-static __attribute__ ((noinline)) void transpose (const sl_lane_block *b,
-                                                  int width, double scale,
-                                                  sl_grid m, real *out) {
-  const real *x = m.x + b->row * m.row;
-  if (scale == 1)
-    sl_pack (SL_QUERIES, b->queries, width, 1, x, m.row, m.col, out);
-  else
-    sl_pack (SL_QUERIES, b->queries, width, (real)scale, x, m.row, m.col, out);
-}
-
 #define OUT_OF_LINE static __attribute__ ((noinline))
 #define STRIP(name, vectors)                                                   \
   OUT_OF_LINE void name (ptrdiff_t m, ptrdiff_t k, const real *a,              \
@@ -59,6 +56,19 @@ static __attribute__ ((noinline)) void transpose (const sl_lane_block *b,
 STRIP (strip_1, 1)
 STRIP (strip_2, 2)
 
+/* out (width x 16) = scale times the transpose of the queries' rows of m; 0 in
+** lanes that are no queries. */
+OUT_OF_LINE void transpose (const sl_lane_block *b, int width, double scale,
+                            sl_grid m, real *out) {
+  const real *x = m.x + b->row * m.row;
+  if (m.col != 1 || width % SL_SIDE != 0 || b->queries < SL_QUERIES)
+    sl_pack (SL_QUERIES, b->queries, width, (real)scale, x, m.row, m.col, out);
+  else if (scale == 1)
+    sl_turn_queries (width, 1, x, m.row, out);
+  else
+    sl_turn_queries (width, (real)scale, x, m.row, out);
+}
+
 /* The products of block.h, each out of line: their registers are their own. */
 #define TIMES_LANES(name, vectors)                                             \
   OUT_OF_LINE void name (int l, int j, int end, ptrdiff_t width, sl_grid a,    \
@@ -68,16 +78,6 @@ STRIP (strip_2, 2)
   }
 TIMES_LANES (times_lanes_1, 1)
 TIMES_LANES (times_lanes_2, 2)
-#define OVER(name, of, vectors)                                            \
-  OUT_OF_LINE void name (const sl_lane_block *b, int from, int n,          \
-                         const real *a, const real *x, ptrdiff_t x_row,    \
-                         int add, real *c, ptrdiff_t c_row) {              \
-    of (vectors, strip_##vectors, b, from, n, a, x, x_row, add, c, c_row); \
-  }
-OVER (to_lanes_1, sl_to_lanes, 1)
-OVER (to_lanes_2, sl_to_lanes, 2)
-OVER (from_lanes_1, sl_from_lanes, 1)
-OVER (from_lanes_2, sl_from_lanes, 2)
 
 /* out (keys x 16) = a (keys x width) x (width x 16): the vectors of which a lane
 ** sees the key */
@@ -115,31 +115,37 @@ static int is_whole (sl_grid x, ptrdiff_t n) {
 }
 
 /* c (queries x n) = or += a^T x, for 'keys' keys from key 'from' on */
-static void to_lanes (const sl_head *h, const sl_lane_block *b, int from,
-                      int keys, ptrdiff_t n, const real *a, sl_grid x, int add,
-                      real *c, ptrdiff_t c_row) {
+OUT_OF_LINE void to_lanes (const sl_head *h, const sl_lane_block *b, int from,
+                           int keys, ptrdiff_t n, const real *a, sl_grid x,
+                           int add, real *c, ptrdiff_t c_row) {
   ptrdiff_t j = 0;
   if (!is_whole (x, n)) {
     product (h, b->queries, n, keys, a, 1, SL_QUERIES, x, add, c, c_row);
     return;
   }
   for (; j + 2 * SL_LANES <= n; j += 2 * SL_LANES)
-    to_lanes_2 (b, from, keys, a, x.x + j, x.row, add, c + j, c_row);
-  if (j < n) to_lanes_1 (b, from, keys, a, x.x + j, x.row, add, c + j, c_row);
+    sl_to_lanes (2, strip_2, b, from, keys, a, x.x + j, x.row, add, c + j,
+                 c_row);
+  if (j < n)
+    sl_to_lanes (1, strip_1, b, from, keys, a, x.x + j, x.row, add, c + j,
+                 c_row);
 }
 
 /* c (keys x n) = or += a x, for 'keys' keys from key 'from' on */
-static void from_lanes (const sl_head *h, const sl_lane_block *b, int from,
-                        int keys, ptrdiff_t n, const real *a, sl_grid x,
-                        int add, real *c, ptrdiff_t c_row) {
+OUT_OF_LINE void from_lanes (const sl_head *h, const sl_lane_block *b, int from,
+                             int keys, ptrdiff_t n, const real *a, sl_grid x,
+                             int add, real *c, ptrdiff_t c_row) {
   ptrdiff_t j = 0;
   if (!is_whole (x, n)) {
     product (h, keys, n, b->queries, a, SL_QUERIES, 1, x, add, c, c_row);
     return;
   }
   for (; j + 2 * SL_LANES <= n; j += 2 * SL_LANES)
-    from_lanes_2 (b, from, keys, a, x.x + j, x.row, add, c + j, c_row);
-  if (j < n) from_lanes_1 (b, from, keys, a, x.x + j, x.row, add, c + j, c_row);
+    sl_from_lanes (2, strip_2, b, from, keys, a, x.x + j, x.row, add, c + j,
+                   c_row);
+  if (j < n)
+    sl_from_lanes (1, strip_1, b, from, keys, a, x.x + j, x.row, add, c + j,
+                   c_row);
 }
 
 /* 1 if the lanes of every vector are finite: 0 x is 0 then, else NaN. */
@@ -232,64 +238,54 @@ static void forward_block (sl_head *h, int row) {
   if (h->run->observer) observe (h, &b, rows);
 }
 
-/* How many keys the blocks before this one had. */
-static int met (const sl_head *h, const sl_lane_block *b) {
-  return b->row == 0 ? 0 : b->causal ? b->first - 1 : h->keys;
+/* to (keys x n) = or += a x, for the keys j .. end - 1 */
+static void add_keys (const sl_head *h, const sl_lane_block *b, sl_sum to,
+                      int j, int end, ptrdiff_t n, const real *a, sl_grid x) {
+  const int old = sl_least (to.written, end);
+  x = sl_from (x, b->row);
+  if (j < old)
+    from_lanes (h, b, j, old - j, n, a + sl_at (j, 0), x, 1, to.x + j * to.row,
+                to.row);
+  if (old > j) j = old;
+  if (j < end)
+    from_lanes (h, b, j, end - j, n, a + sl_at (j, 0), x, 0, to.x + j * to.row,
+                to.row);
 }
 
-/* The gradient 'to' of n keys from key j on: += a x, or = where it is the first
-** that these keys get. */
-static void to_keys (const sl_head *h, const sl_lane_block *b, int j, int n,
-                     ptrdiff_t width, const real *a, sl_grid x, sl_sum to) {
-  const int left = to.fresh ? met (h, b) - j : n;
-  const int old = left < 0 ? 0 : sl_least (left, n);
-  if (!to.x) return;
-  if (old > 0)
-    from_lanes (h, b, j, old, width, a, x, 1, to.x + j * to.row, to.row);
-  if (old < n)
-    from_lanes (h, b, j + old, n - old, width, a + sl_at (old, 0), x, 0,
-                to.x + (j + old) * to.row, to.row);
-}
-
-/* dQ += dS K; dK += dS^T Q; dV += W^T dO, for n keys from key j on */
-static void spread (const sl_head *h, const sl_lane_block *b, int j, int n) {
+/* dQ += dS K; dK += dS^T Q; dV += W^T dO, for the keys j .. end - 1 */
+static void spread (const sl_head *h, const sl_lane_block *b, int j, int end) {
   const sl_attention_plan *p = h->p;
-  const sl_grid q = sl_from (h->q, b->row), dout = sl_from (h->dout, b->row);
-  const real *ds = b->dscores + sl_at (j, 0), *w = b->weights + sl_at (j, 0);
   if (h->dq.x)
-    to_lanes (h, b, j, n, p->d, ds, sl_from (h->k, j), j > 0 || !h->dq.fresh,
+    to_lanes (h, b, j, end - j, p->d, b->dscores + sl_at (j, 0),
+              sl_from (h->k, j), j > 0 || b->row < h->dq.written,
               h->dq.x + b->row * h->dq.row, h->dq.row);
-  to_keys (h, b, j, n, p->d, ds, q, h->dk);
-  to_keys (h, b, j, n, p->dv, w, dout, h->dv);
-}
-
-/* Rows from..end-1 of a gradient that is fresh are 0. */
-static void clear (sl_sum s, int from, int end, int width) {
-  if (!s.fresh) return;
-  for (int i = from; i < end; i++)
-    for (int j = 0; j < width; j++) s.x[i * s.row + j] = 0;
+  if (h->dk.x) add_keys (h, b, h->dk, j, end, p->d, b->dscores, h->q);
+  if (h->dv.x) add_keys (h, b, h->dv, j, end, p->dv, b->weights, h->dout);
 }
 
 /* The same, each query and each key by itself. */
 static void spread_singly (const sl_head *h, const sl_lane_block *b) {
   const sl_attention_plan *p = h->p;
-  clear (h->dq, b->row, b->row + b->queries, p->d);
-  clear (h->dk, met (h, b), b->keys, p->d);
-  clear (h->dv, met (h, b), b->keys, p->dv);
   for (int i = 0; h->dq.x && i < b->queries; i++)
-    product (h, 1, p->d, sl_sees (b, i), b->dscores + i, 1, SL_QUERIES, h->k, 1,
-             h->dq.x + (b->row + i) * h->dq.row, h->dq.row);
+    product (h, 1, p->d, sl_sees (b, i), b->dscores + i, 1, SL_QUERIES, h->k,
+             b->row < h->dq.written, h->dq.x + (b->row + i) * h->dq.row,
+             h->dq.row);
   for (int j = 0; j < b->keys; j++) {
     const int i = sl_from_lane (b, j), n = b->queries - i;
     if (h->dk.x)
       product (h, 1, p->d, n, b->dscores + sl_at (j, i), SL_QUERIES, 1,
-               sl_from (h->q, b->row + i), 1, h->dk.x + j * h->dk.row,
-               h->dk.row);
+               sl_from (h->q, b->row + i), j < h->dk.written,
+               h->dk.x + j * h->dk.row, h->dk.row);
     if (h->dv.x)
       product (h, 1, p->dv, n, b->weights + sl_at (j, i), SL_QUERIES, 1,
-               sl_from (h->dout, b->row + i), 1, h->dv.x + j * h->dv.row,
-               h->dv.row);
+               sl_from (h->dout, b->row + i), j < h->dv.written,
+               h->dv.x + j * h->dv.row, h->dv.row);
   }
+}
+
+/* The block's rows of dq, and its keys' rows of dk and dv, have been written. */
+static void note (sl_sum *s, int rows) {
+  if (s->written < rows) s->written = rows;
 }
 
 /* 1 if no query, output gradient or partly seen key has a number that is not
@@ -328,7 +324,10 @@ static void backward_block (sl_head *h, int row) {
     spread_singly (h, &b);
   else
     for (int j = 0; j < b.keys; j += KEYS_AT_ONCE)
-      spread (h, &b, j, sl_least (b.keys - j, KEYS_AT_ONCE));
+      spread (h, &b, j, sl_least (b.keys, j + KEYS_AT_ONCE));
+  note (&h->dq, row + b.queries);
+  note (&h->dk, b.keys);
+  note (&h->dv, b.keys);
 }
 
 void SL (sl_lanes_forward) (sl_head *h) {

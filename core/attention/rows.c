@@ -247,8 +247,17 @@ void SL (sl_rows_forward) (sl_head *h) {
     forward_block (h, row, p->t - row < p->block ? p->t - row : p->block, 0);
 }
 
+/* Rows up to 'rows' of a gradient that is to be added to. */
+static void begin_sum (sl_sum *s, int rows, int width) {
+  for (; s->x && s->written < rows; s->written++)
+    memset (s->x + s->written * s->row, 0, (size_t)width * sizeof *s->x);
+}
+
 void SL (sl_rows_backward) (sl_head *h) {
   const int most = h->p->block;
+  begin_sum (&h->dq, h->n, h->p->d);
+  begin_sum (&h->dk, h->keys, h->p->d);
+  begin_sum (&h->dv, h->keys, h->p->dv);
   for (int row = 0; row < h->n; row += most)
     backward_block (h, row, h->n - row < most ? h->n - row : most);
 }
