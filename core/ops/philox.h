@@ -85,16 +85,31 @@ static inline void sl_philox_round (const sl_wide key[2], int n,
   }
 }
 
+/* The lanes of a and b by turns: the first half, the second half. */
+#if SL_WIDE_BYTES == 64
+#define SL_TURNS_LOW 0, 8, 1, 9, 2, 10, 3, 11
+#define SL_TURNS_HIGH 4, 12, 5, 13, 6, 14, 7, 15
+#elif SL_WIDE_BYTES == 32
+#define SL_TURNS_LOW 0, 4, 1, 5
+#define SL_TURNS_HIGH 2, 6, 3, 7
+#else
+#define SL_TURNS_LOW 0, 2
+#define SL_TURNS_HIGH 1, 3
+#endif
+#ifdef __clang__
+#define SL_TURNS(a, b, ...) __builtin_shufflevector (a, b, __VA_ARGS__)
+#else
+#define SL_TURNS(a, b, ...) __builtin_shuffle (a, b, (sl_wide){ __VA_ARGS__ })
+#endif
+
 /* The four words of each counter, one counter behind the other. */
 static inline void sl_philox_store (const sl_wide x[4], uint32_t *words) {
   const sl_wide low = (sl_wide){ 0 } + 0xffffffffu;
   const sl_wide a = (x[0] & low) | x[1] << 32, b = (x[2] & low) | x[3] << 32;
-  uint64_t pair[2 * SL_WIDE];
-  for (int i = 0; i < SL_WIDE; i++) {
-    pair[2 * i] = a[i];
-    pair[2 * i + 1] = b[i];
-  }
-  memcpy (words, pair, sizeof pair);
+  const sl_wide first = SL_TURNS (a, b, SL_TURNS_LOW);
+  const sl_wide second = SL_TURNS (a, b, SL_TURNS_HIGH);
+  memcpy (words, &first, sizeof first);
+  memcpy (words + 2 * SL_WIDE, &second, sizeof second);
 }
 
 static inline void sl_philox_lot (const sl_draw *at, uint32_t stream,
@@ -105,6 +120,7 @@ static inline void sl_philox_lot (const sl_draw *at, uint32_t stream,
   enum { AT_ONCE = 3 };
   for (int i = 0; i < SL_PHILOX_LOT; i += AT_ONCE * SL_WIDE) {
     sl_wide x[AT_ONCE][4];
+#pragma GCC unroll 3
     for (int v = 0; v < AT_ONCE; v++) {
       x[v][0] = sl_wide_load (c0 + i + v * SL_WIDE);
       x[v][1] = sl_wide_load (c1 + i + v * SL_WIDE);
@@ -114,6 +130,7 @@ static inline void sl_philox_lot (const sl_draw *at, uint32_t stream,
 #pragma GCC unroll 10
     for (int round = 0; round < SL_ROUNDS; round++)
       sl_philox_round (keys->k[round], AT_ONCE, x);
+#pragma GCC unroll 3
     for (int v = 0; v < AT_ONCE; v++)
       sl_philox_store (x[v], words + 4 * (i + v * SL_WIDE));
   }
