@@ -63,13 +63,13 @@ static int infer_broadcast (sl_infer *q, sl_error *e) {
   return 0;
 }
 
-#define OBJECT(name_, inputs)                                    \
-  const sl_op SL (sl_op_##name_) = { .name = #name_,             \
-                                     .min_in = inputs,           \
-                                     .max_in = inputs,           \
-                                     .flags = SL_OP_ASSIGNS,     \
-                                     .infer = infer_broadcast,   \
-                                     .forward = name_##_forward, \
+#define OBJECT(name_, inputs, more)                                   \
+  const sl_op SL (sl_op_##name_) = { .name = #name_,                  \
+                                     .min_in = inputs,                \
+                                     .max_in = inputs,                \
+                                     .flags = SL_OP_ASSIGNS | (more), \
+                                     .infer = infer_broadcast,        \
+                                     .forward = name_##_forward,      \
                                      .backward = name_##_backward };
 
 /* y = value; da = or += gradient, which uses these. */
@@ -82,8 +82,7 @@ static int infer_broadcast (sl_infer *q, sl_error *e) {
   }                                                      \
   static void name##_backward (const sl_run *r) {        \
     run_backward (r, 0, name##_da, name##_add_da, uses); \
-  }                                                      \
-  OBJECT (name, 1)
+  }
 
 #define OP_2(name, pair, value, uses_a, gradient_a, uses_b, gradient_b) \
   LOOP (name##_y, d[i] = value)                                         \
@@ -97,8 +96,7 @@ static int infer_broadcast (sl_infer *q, sl_error *e) {
   static void name##_backward (const sl_run *r) {                       \
     run_backward (r, 0, name##_da, name##_add_da, uses_a);              \
     run_backward (r, 1, name##_db, name##_add_db, uses_b);              \
-  }                                                                     \
-  OBJECT (name, 2)
+  }
 
 /* The larger of two, NaN if one is; the share of the gradient of the one that
 ** is the result. */
@@ -167,6 +165,26 @@ OP_1 (sin, sine (a[i]), USE_G | USE_A, g[i] * cosine (a[i]))
 OP_1 (cos, cosine (a[i]), USE_G | USE_A, -(g[i] * sine (a[i])))
 OP_1 (copy, a[i], USE_G, g[i])
 
+OBJECT (add, 2, SL_OP_PASSES)
+OBJECT (sub, 2, 0)
+OBJECT (mul, 2, 0)
+OBJECT (div, 2, 0)
+OBJECT (pow, 2, 0)
+OBJECT (maximum, 2, 0)
+OBJECT (minimum, 2, 0)
+OBJECT (neg, 1, 0)
+OBJECT (exp, 1, 0)
+OBJECT (log, 1, 0)
+OBJECT (tanh, 1, 0)
+OBJECT (sigmoid, 1, 0)
+OBJECT (relu, 1, 0)
+OBJECT (abs, 1, 0)
+OBJECT (sqrt, 1, 0)
+OBJECT (square, 1, 0)
+OBJECT (sin, 1, 0)
+OBJECT (cos, 1, 0)
+OBJECT (copy, 1, SL_OP_PASSES)
+
 /* y = a != 0 ? b : c. Nothing goes to the condition. */
 LOOP (where_da, d[i] = 0)
 LOOP (where_add_da, d[i] += 0)
@@ -185,4 +203,4 @@ static void where_backward (const sl_run *r) {
   run_backward (r, 1, where_db, where_add_db, USE_G | USE_A);
   run_backward (r, 2, where_dc, where_add_dc, USE_G | USE_A);
 }
-OBJECT (where, 3)
+OBJECT (where, 3, 0)

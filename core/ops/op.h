@@ -53,7 +53,9 @@ enum {
   SL_OP_RANDOM = 2,      /* attr starts with sl_random_attr */
   SL_OP_ASSIGNS = 8,     /* backward heeds sl_run.fresh, which saves setting
                          ** gradients to zero */
-  SL_OP_SERIAL = 4       /* calls back into the script: one thread only, and
+  SL_OP_PASSES = 16, /* the gradient of an input of the result's shape is that
+                     ** of the result, number by number */
+  SL_OP_SERIAL = 4   /* calls back into the script: one thread only, and
                          ** its forward may fail (sl_run.error) */
 };
 

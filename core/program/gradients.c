@@ -133,6 +133,50 @@ zeroed:
   }
 }
 
+/* 1: the operand is all of its storage in row-major order. */
+static int is_whole (const sl_program *p, const sl_operand *o) {
+  return o->offset == 0 && sl_view_contiguous (&o->view) &&
+         sl_view_count (&o->view) == p->slot[o->slot].storage->count;
+}
+
+static int same_shape (const sl_view *a, const sl_view *b) {
+  int same = a->ndim == b->ndim;
+  for (int i = 0; same && i < a->ndim; i++) same = a->dim[i] == b->dim[i];
+  return same;
+}
+
+/* How many operands of backward's nodes lie in the slot. */
+static size_t readers (const sl_program *p, const sl_gradients *g,
+                       size_t slot) {
+  size_t n = 0;
+  for (size_t i = 0; i < g->n_back; i++)
+    for (int k = 0; k < p->node[g->back[i]].n_in; k++)
+      n += p->node[g->back[i]].operand[k].slot == slot;
+  return n;
+}
+
+/* A gradient that the program makes itself and nobody adds to from outside. */
+static int is_inner (const sl_program *p, const sl_gradients *g, size_t slot) {
+  return p->slot[slot].made && !p->slot[slot].wanted &&
+         sl_gradients_has (p, g, slot);
+}
+
+/* Which gradients of a node's inputs are that of its result. */
+static void share (const sl_program *p, sl_gradients *g, const sl_node *n) {
+  const sl_operand *out = &n->operand[n->n_in];
+  if (!(n->op->flags & SL_OP_PASSES) || !is_whole (p, out) ||
+      !is_inner (p, g, out->slot))
+    return;
+  for (int k = 0; k < n->n_in; k++) {
+    const sl_operand *in = &n->operand[k];
+    if (is_inner (p, g, in->slot) && is_whole (p, in) &&
+        same_shape (&in->view, &out->view) &&
+        !(p->has_loss && in->slot == p->loss.slot) &&
+        readers (p, g, in->slot) == 1)
+      g->place[in->slot] = g->place[out->slot];
+  }
+}
+
 int sl_gradients_has (const sl_program *p, const sl_gradients *g, size_t slot) {
   return p->slot[slot].wanted || (g->marks[slot] & SL_NEEDED) == SL_NEEDED;
 }
@@ -151,12 +195,13 @@ int sl_gradients_plan (const sl_program *p, sl_gradients *g) {
   *g = (sl_gradients){ .back = sl_alloc (p->n_nodes, sizeof *g->back),
                        .marks = sl_alloc (p->n_slots, 1),
                        .fresh = sl_alloc (p->n_nodes, 1),
-                       .zero = sl_alloc (p->n_slots, sizeof *g->zero) };
+                       .zero = sl_alloc (p->n_slots, sizeof *g->zero),
+                       .place = sl_alloc (p->n_slots, sizeof *g->place) };
   if (g->marks) {
     trace (p, g->marks);
     bytes = new_bytes (p, g);
   }
-  if (!g->back || !g->fresh || !g->zero || !bytes) {
+  if (!g->back || !g->fresh || !g->zero || !g->place || !bytes) {
     sl_free (bytes);
     sl_gradients_free (g);
     return -1;
@@ -165,11 +210,13 @@ int sl_gradients_plan (const sl_program *p, sl_gradients *g) {
     if (any_needed (&p->node[i], 0, g->marks) &&
         any_needed (&p->node[i], 1, g->marks))
       g->back[g->n_back++] = i;
+  for (size_t i = 0; i < p->n_slots; i++) g->place[i] = i;
+  for (size_t i = 0; i < g->n_back; i++) share (p, g, &p->node[g->back[i]]);
   for (size_t i = 0; i < p->n_slots; i++) {
     g->zero[i] = g->n_back;
     if (p->has_loss && i == p->loss.slot)
       g->zero[i] = 0; /* the seed is put there first */
-    else if (sl_gradients_has (p, g, i))
+    else if (g->place[i] == i && sl_gradients_has (p, g, i))
       plan_slot (p, g, i, bytes);
   }
   sl_free (bytes);
@@ -181,4 +228,5 @@ void sl_gradients_free (sl_gradients *g) {
   sl_free (g->marks);
   sl_free (g->fresh);
   sl_free (g->zero);
+  sl_free (g->place);
 }

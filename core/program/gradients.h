@@ -3,7 +3,9 @@
 ** A gradient is a sum over the nodes that read the value. The first of them in
 ** the order of backward may assign instead of adding, if its operation can
 ** (SL_OP_ASSIGNS) and its views are, together, elements that nobody has written
-** before, each once: nothing must be set to zero then. */
+** before, each once: nothing must be set to zero then. Where a value goes into
+** one sum (SL_OP_PASSES) and nowhere else, its gradient is that of the sum: the
+** two are one place, and the sum has nothing to do. */
 #ifndef SL_GRADIENTS_H
 #define SL_GRADIENTS_H
 #include "program/record.h"
@@ -23,6 +25,7 @@ typedef struct sl_gradients {
   /* Per slot: it is set to zero before the node at this place of 'back' runs;
   ** n_back: never. */
   size_t *zero;
+  size_t *place; /* per slot: the slot whose gradient is also its own */
 } sl_gradients;
 
 /* Work all of it out for the program as it is; -1: no memory. */

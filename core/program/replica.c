@@ -65,13 +65,16 @@ static size_t slot_bytes (const sl_replica *r, size_t slot) {
   return s->count * sl_dtype_size (s->dtype);
 }
 
-/* Gradients of the slots of one kind, in one piece. */
+/* Gradients of the slots of one kind that have a place of their own, in one
+** piece. */
 static void cut_gradients (sl_replica *r, arena *a, const sl_gradients *plan,
                            int local) {
   for (size_t i = 0; i < r->n_slots; i++) {
     const sl_slot *s = &r->program->slot[i];
     void *g;
-    if (s->made != local || !sl_gradients_has (r->program, plan, i)) continue;
+    if (s->made != local || plan->place[i] != i ||
+        !sl_gradients_has (r->program, plan, i))
+      continue;
     g = cut_slot (a, s);
     if (a->base != NULL) r->gradient[i] = g;
   }
@@ -139,6 +142,8 @@ static void layout (sl_replica *r, arena *a, const sl_gradients *plan) {
   r->wanted_bytes = a->used - r->wanted_bytes;
   if (a->base != NULL) r->wanted = a->base + a->used - r->wanted_bytes;
   cut_gradients (r, a, plan, 1);
+  for (size_t i = 0; a->base != NULL && i < r->n_slots; i++)
+    r->gradient[i] = r->gradient[plan->place[i]];
 
   /* Nodes that backward does not visit share one place for what they save. */
   for (size_t i = r->n_nodes; i-- > 0;) {
@@ -164,6 +169,9 @@ static void layout (sl_replica *r, arena *a, const sl_gradients *plan) {
     run.saved = back ? cut (a, n->saved, 1) : common;
     if (back) {
       sl_view *din = resolve (a, n, 0, n->n_in, r->gradient, plan->marks);
+      for (int k = 0; a->base != NULL && k < n->n_in; k++)
+        if (plan->place[n->operand[k].slot] != n->operand[k].slot)
+          din[k].data = NULL; /* it is dout: see gradients.h */
       if (a->base != NULL) r->din[next] = din;
       run.din = din;
       run.dout = resolve (a, n, n->n_in, n->n_out, r->gradient, plan->marks);

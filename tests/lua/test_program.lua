@@ -148,6 +148,49 @@ check.test("close", function()
   check.raises("this replica has been closed", r.forward, r)
 end)
 
+--- Gradients of every value of a program of sums, with core.add and with an operation of
+-- the same numbers that shares nothing.
+local function sums(add)
+  local w, made = values(6), {}
+  local function keep(name, t)
+    made[name] = t
+    return t
+  end
+  local program, loss = core.record(function()
+    local a = keep("a", w * 2)                            -- read once
+    local b = keep("b", core.tanh(w))                     -- read by two
+    local c = keep("c", core.square(w:narrow(1, 2, 1)))   -- repeated
+    local s = keep("s", add(a, b))
+    local t = keep("t", add(add(s, c), b))
+    local u = keep("u", core.exp(w))
+    local v = keep("v", add(u, u))                        -- read twice by one
+    local m = keep("m", core.sin(w):reshape { 2, 3 })
+    local x = keep("x", add(m, keep("r", core.cos(w)):reshape { 2, 3 }))
+    local y = keep("y", add(x:transpose(1, 2), (w * 3):reshape { 3, 2 }))
+    local n = keep("n", w * 5)
+    local z = keep("z", add(n:narrow(1, 1, 3), w:narrow(1, 4, 3))) -- a part of n
+    local k = keep("k", t:clone())
+    local l1 = keep("l1", core.sum(core.square(k) * v))
+    local l2 = keep("l2", core.sum(core.square(y)) + core.sum(core.square(z)))
+    return add(l1, l2)
+  end)
+  program:want(w):loss(loss)
+  local r, found = program:replica(), {}
+  for pass = 1, 2 do
+    r:forward():zero():backward(1.5)
+    for name, t in pairs(made) do found[pass .. name] = r:gradient(t):totable() end
+    found[pass .. "w"] = r:gradient(w):totable()
+  end
+  return found, program:check()
+end
+
+check.test("gradients of sums, where one is another's", function()
+  local found, worst = sums(core.add)
+  local want = sums(function(a, b) return a - (-b) end)
+  for name, gradient in pairs(want) do check.equal(found[name], gradient, name) end
+  check.close(worst, 0, 1e-8)
+end)
+
 check.test("100 dropped programs do not pile up", function()
   -- Each holds 10 MB; a sanitizer keeps what is freed for a while.
   local before = process.memory()
