@@ -58,19 +58,25 @@ static sl_sum sum_of (const sl_view *v, int fresh, int sequence, int h,
 }
 
 /* Add what is in the copy, and clear the rows that nobody wrote to. */
-static void end_sum (const sl_view *v, int fresh, int sequence, int h,
-                     int width, sl_sum s, const real *copy) {
+static __attribute__ ((noinline)) void settle (const sl_view *v, int fresh,
+                                               int sequence, int h, int width,
+                                               const sl_sum *s,
+                                               const real *copy) {
   const ptrdiff_t row = v->stride[1], col = v->stride[2];
-  real *to;
-  if (!s.x || (s.x != copy && s.written == v->dim[1])) return;
-  to = place_of (v, sequence, h, width);
-  for (ptrdiff_t i = 0; s.x == copy && i < s.written; i++)
+  real *to = place_of (v, sequence, h, width);
+  for (ptrdiff_t i = 0; s->x == copy && i < s->written; i++)
     for (ptrdiff_t j = 0; j < width; j++) {
       real *x = to + i * row + j * col;
       *x = copy[i * width + j] + (fresh ? 0 : *x);
     }
-  for (ptrdiff_t i = s.written; fresh && i < v->dim[1]; i++)
+  for (ptrdiff_t i = s->written; fresh && i < v->dim[1]; i++)
     for (ptrdiff_t j = 0; j < width; j++) to[i * row + j * col] = 0;
+}
+
+static void end_sum (const sl_view *v, int fresh, int sequence, int h,
+                     int width, const sl_sum *s, const real *copy) {
+  if (s->x && (s->x == copy || s->written < v->dim[1]))
+    settle (v, fresh, sequence, h, width, s, copy);
 }
 
 void SL (sl_observe) (const sl_head *h, int row, int rows, const real *weights,
@@ -215,7 +221,7 @@ static void backward_head (sl_head *h, int i) {
   if (p->params)
     memset (sl_scratch (h, p->dparam), 0, (size_t)p->params * sizeof (real));
   (p->lanes ? SL (sl_lanes_backward) : SL (sl_rows_backward)) (h);
-  end_sum (to, is_fresh (r, 0), h->sequence, i, p->d, h->dq, dq);
+  end_sum (to, is_fresh (r, 0), h->sequence, i, p->d, &h->dq, dq);
   add_params (h);
 }
 
@@ -234,8 +240,8 @@ static void backward_kv_head (sl_head *h, int sequence, int g) {
   h->dv =
       sum_of (&r->din[2], is_fresh (r, 2), sequence, g, p->dv, p->gathered, dv);
   for (int i = g * group; i < (g + 1) * group; i++) backward_head (h, i);
-  end_sum (&r->din[1], is_fresh (r, 1), sequence, g, p->d, h->dk, dk);
-  end_sum (&r->din[2], is_fresh (r, 2), sequence, g, p->dv, h->dv, dv);
+  end_sum (&r->din[1], is_fresh (r, 1), sequence, g, p->d, &h->dk, dk);
+  end_sum (&r->din[2], is_fresh (r, 2), sequence, g, p->dv, &h->dv, dv);
 }
 
 /* Parameters are added to, and what else there is has no gradient. */
