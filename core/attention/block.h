@@ -8,6 +8,7 @@
 ** Numeric code: include it from files that are compiled per precision. */
 #ifndef SL_BLOCK_H
 #define SL_BLOCK_H
+#include "attention/attend.h"
 #include "ops/tile.h"
 
 /* Lane i < queries sees the first seen[i] keys: 'first', and with 'causal' one
@@ -56,6 +57,11 @@ SL_INLINE void sl_turn_queries (ptrdiff_t width, real scale, const real *x,
                SL_QUERIES);
 }
 
+/* 1 if n columns of x are whole vectors. */
+static inline int sl_is_whole (const sl_grid *x, ptrdiff_t n) {
+  return x->col == 1 && n % SL_LANES == 0;
+}
+
 /* The three products of a block, 'vectors' (1 or 2) of the result wide. Rows that
 ** fill no tile go through 'rest', which is sl_strip out of line. */
 typedef void (*sl_rest) (ptrdiff_t m, ptrdiff_t k, const real *a,
@@ -76,42 +82,43 @@ SL_INLINE void sl_times_lanes (int vectors, sl_rest rest, int l, int j, int end,
           out + sl_at (j, l), SL_QUERIES);
 }
 
-/* Columns of c (queries x ...) = or += a^T x, for the n keys from key 'from' on:
-** row 0 of a and x. A query that sees none of them must be one to add to. */
-SL_INLINE void sl_to_lanes (int vectors, sl_rest rest, const sl_lane_block *b,
-                            int from, int n, const real *a, const real *x,
-                            ptrdiff_t x_row, int add, real *c,
-                            ptrdiff_t c_row) {
+/* Columns of c (queries x ...) = or += a x, for the n keys from key 'from' on:
+** column 0 of a (queries x keys), row 0 of x. A query that sees none of them
+** must be one to add to. */
+SL_INLINE void sl_to_queries (int vectors, sl_rest rest, const sl_lane_block *b,
+                              int from, int n, const real *a, ptrdiff_t a_row,
+                              ptrdiff_t a_col, const real *x, ptrdiff_t x_row,
+                              int add, real *c, ptrdiff_t c_row) {
   const int rows = vectors == 2 ? SL_ROWS : SL_HIGH;
   int i = 0;
   for (; i + rows <= b->queries; i += rows) {
     const int k = sl_least (n, sl_sees (b, i + rows - 1) - from);
     if (k > 0)
-      sl_tile (rows, vectors, k, a + i, 1, SL_QUERIES, x, x_row, add,
+      sl_tile (rows, vectors, k, a + i * a_row, a_row, a_col, x, x_row, add,
                c + i * c_row, c_row);
   }
   if (i < b->queries)
-    rest (b->queries - i, sl_least (n, b->keys - from), a + i, 1, SL_QUERIES, x,
-          x_row, add, c + i * c_row, c_row);
+    rest (b->queries - i, sl_least (n, b->keys - from), a + i * a_row, a_row,
+          a_col, x, x_row, add, c + i * c_row, c_row);
 }
 
-/* Columns of c (n keys x ...) = or += a x, over the queries: row 0 of a and c is
-** key 'from', row 0 of x is lane 0. */
-SL_INLINE void sl_from_lanes (int vectors, sl_rest rest, const sl_lane_block *b,
-                              int from, int n, const real *a, const real *x,
-                              ptrdiff_t x_row, int add, real *c,
-                              ptrdiff_t c_row) {
+/* Columns of c (n keys x ...) = or += a x, over the queries: row 0 of a (keys x
+** queries) and c is key 'from', row 0 of x is query 0. */
+SL_INLINE void sl_to_keys (int vectors, sl_rest rest, const sl_lane_block *b,
+                           int from, int n, const real *a, ptrdiff_t a_row,
+                           ptrdiff_t a_col, const real *x, ptrdiff_t x_row,
+                           int add, real *c, ptrdiff_t c_row) {
   const int rows = vectors == 2 ? SL_ROWS : SL_HIGH;
   int j = 0;
   for (; j + rows <= n; j += rows) {
     const int i = sl_from_lane (b, from + j);
-    sl_tile (rows, vectors, b->queries - i, a + sl_at (j, i), SL_QUERIES, 1,
-             x + i * x_row, x_row, add, c + j * c_row, c_row);
+    sl_tile (rows, vectors, b->queries - i, a + j * a_row + i * a_col, a_row,
+             a_col, x + i * x_row, x_row, add, c + j * c_row, c_row);
   }
   if (j < n) {
     const int i = sl_from_lane (b, from + j);
-    rest (n - j, b->queries - i, a + sl_at (j, i), SL_QUERIES, 1, x + i * x_row,
-          x_row, add, c + j * c_row, c_row);
+    rest (n - j, b->queries - i, a + j * a_row + i * a_col, a_row, a_col,
+          x + i * x_row, x_row, add, c + j * c_row, c_row);
   }
 }
 

@@ -110,49 +110,44 @@ OUT_OF_LINE void product (const sl_head *h, ptrdiff_t m, ptrdiff_t n,
    sl_scratch (h, h->p->product));
 }
 
-static int is_whole (const sl_grid *x, ptrdiff_t n) {
-  return x->col == 1 && n % SL_LANES == 0;
-}
-
 /* c (queries x n) = or += a^T x, for 'keys' keys from key 'from' on: row
 ** 0 of a */
-OUT_OF_LINE void to_lanes (const sl_head *h, const sl_lane_block *b, int from,
-                           int keys, ptrdiff_t n, const real *a,
-                           const sl_grid *x, int add, real *c,
-                           ptrdiff_t c_row) {
+OUT_OF_LINE void to_queries (const sl_head *h, const sl_lane_block *b, int from,
+                             int keys, ptrdiff_t n, const real *a,
+                             const sl_grid *x, int add, real *c,
+                             ptrdiff_t c_row) {
   const real *rows = x->x + from * x->row;
   ptrdiff_t j = 0;
-  if (!is_whole (x, n)) {
+  if (!sl_is_whole (x, n)) {
     product (h, b->queries, n, keys, a, 1, SL_QUERIES, sl_from (*x, from), add,
              c, c_row);
     return;
   }
   for (; j + 2 * SL_LANES <= n; j += 2 * SL_LANES)
-    sl_to_lanes (2, strip_2, b, from, keys, a, rows + j, x->row, add, c + j,
-                 c_row);
+    sl_to_queries (2, strip_2, b, from, keys, a, 1, SL_QUERIES, rows + j,
+                   x->row, add, c + j, c_row);
   if (j < n)
-    sl_to_lanes (1, strip_1, b, from, keys, a, rows + j, x->row, add, c + j,
-                 c_row);
+    sl_to_queries (1, strip_1, b, from, keys, a, 1, SL_QUERIES, rows + j,
+                   x->row, add, c + j, c_row);
 }
 
 /* c (keys x n) = or += a x, for 'keys' keys from key 'from' on */
-OUT_OF_LINE void from_lanes (const sl_head *h, const sl_lane_block *b, int from,
-                             int keys, ptrdiff_t n, const real *a,
-                             const sl_grid *x, int add, real *c,
-                             ptrdiff_t c_row) {
+OUT_OF_LINE void to_keys (const sl_head *h, const sl_lane_block *b, int from,
+                          int keys, ptrdiff_t n, const real *a,
+                          const sl_grid *x, int add, real *c, ptrdiff_t c_row) {
   const real *rows = x->x + b->row * x->row;
   ptrdiff_t j = 0;
-  if (!is_whole (x, n)) {
+  if (!sl_is_whole (x, n)) {
     product (h, keys, n, b->queries, a, SL_QUERIES, 1, sl_from (*x, b->row),
              add, c, c_row);
     return;
   }
   for (; j + 2 * SL_LANES <= n; j += 2 * SL_LANES)
-    sl_from_lanes (2, strip_2, b, from, keys, a, rows + j, x->row, add, c + j,
-                   c_row);
+    sl_to_keys (2, strip_2, b, from, keys, a, SL_QUERIES, 1, rows + j, x->row,
+                add, c + j, c_row);
   if (j < n)
-    sl_from_lanes (1, strip_1, b, from, keys, a, rows + j, x->row, add, c + j,
-                   c_row);
+    sl_to_keys (1, strip_1, b, from, keys, a, SL_QUERIES, 1, rows + j, x->row,
+                add, c + j, c_row);
 }
 
 /* 1 if the lanes of every vector are finite: 0 x is 0 then, else NaN. */
@@ -230,8 +225,8 @@ static void forward_block (sl_head *h, int row) {
   if (b.queries > 0) {
     weigh (h, &b);
     for (int j = 0; j < b.keys; j += KEYS_AT_ONCE)
-      to_lanes (h, &b, j, sl_least (b.keys - j, KEYS_AT_ONCE), p->dv,
-                b.weights + sl_at (j, 0), &h->v, j > 0, out, h->out_row);
+      to_queries (h, &b, j, sl_least (b.keys - j, KEYS_AT_ONCE), p->dv,
+                  b.weights + sl_at (j, 0), &h->v, j > 0, out, h->out_row);
     /* the last query has met every value, with weight 0 or not */
     if (b.first < b.keys &&
         !all_finite (p->dv, out + (b.queries - 1) * h->out_row))
@@ -250,21 +245,21 @@ static void add_keys (const sl_head *h, const sl_lane_block *b,
                       const real *a, const sl_grid *x) {
   const int old = sl_least (to->written, end);
   if (j < old)
-    from_lanes (h, b, j, old - j, n, a + sl_at (j, 0), x, 1,
-                to->x + j * to->row, to->row);
+    to_keys (h, b, j, old - j, n, a + sl_at (j, 0), x, 1, to->x + j * to->row,
+             to->row);
   if (old > j) j = old;
   if (j < end)
-    from_lanes (h, b, j, end - j, n, a + sl_at (j, 0), x, 0,
-                to->x + j * to->row, to->row);
+    to_keys (h, b, j, end - j, n, a + sl_at (j, 0), x, 0, to->x + j * to->row,
+             to->row);
 }
 
 /* dQ += dS K; dK += dS^T Q; dV += W^T dO, for the keys j .. end - 1 */
 static void spread (const sl_head *h, const sl_lane_block *b, int j, int end) {
   const sl_attention_plan *p = h->p;
   if (h->dq.x)
-    to_lanes (h, b, j, end - j, p->d, b->dscores + sl_at (j, 0), &h->k,
-              j > 0 || b->row < h->dq.written, h->dq.x + b->row * h->dq.row,
-              h->dq.row);
+    to_queries (h, b, j, end - j, p->d, b->dscores + sl_at (j, 0), &h->k,
+                j > 0 || b->row < h->dq.written, h->dq.x + b->row * h->dq.row,
+                h->dq.row);
   if (h->dk.x) add_keys (h, b, &h->dk, j, end, p->d, b->dscores, &h->q);
   if (h->dv.x) add_keys (h, b, &h->dv, j, end, p->dv, b->weights, &h->dout);
 }

@@ -9,15 +9,18 @@
 ** keys is done row by row, where nothing is invisible. Sums run in the same
 ** order either way, and for every size of block. */
 #include "attention/attend.h"
-#include <sinklab/lanes.h>
+#include "attention/block.h"
 #include <string.h>
 
 enum { SHORT = 1024 }; /* numbers that are faster cleared than looked at */
+enum { NEAR = 128 };   /* keys that stay in the first cache with their values */
 
 /* R query rows against the keys lo .. lo + N - 1, and what each row sees. The
 ** four matrices have rows of all keys; column 0 is key 0. */
 typedef struct block {
   int row, rows, lo, hi;
+  int simple; /* rows see the keys from the first on: 'seen' says how many */
+  sl_lane_block seen;
   int row_lo[SL_MOST_ROWS], row_hi[SL_MOST_ROWS];
   real *scores, *weights, *dscores, *dweights;
 } block;
@@ -29,6 +32,64 @@ static void product (const sl_head *h, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k,
   SL (sl_gemm)
   (m, n, k, (real)alpha, a.x, a.row, a.col, b.x, b.row, b.col, beta, c, row,
    sl_scratch (h, h->p->product));
+}
+
+static __attribute__ ((noinline)) void strip (ptrdiff_t m, ptrdiff_t k,
+                                              const real *a, ptrdiff_t a_row,
+                                              ptrdiff_t a_col, const real *b,
+                                              ptrdiff_t b_row, int add, real *c,
+                                              ptrdiff_t c_row) {
+  sl_strip (0, 2, m, k, a, a_row, a_col, b, b_row, add, c, c_row);
+}
+
+/* 1 if the two products below may leave out what no row of a tile sees. */
+static int may_skip (const block *b, const sl_grid *x, int width) {
+  return b->simple && b->hi <= NEAR && sl_is_whole (x, width) &&
+         width % (2 * SL_LANES) == 0;
+}
+
+/* c (rows x width) = or += a (rows x all keys) x, over the keys of the block */
+static void to_queries (const sl_head *h, const block *b, int width,
+                        const real *a, sl_grid x, int add, real *c,
+                        ptrdiff_t row) {
+  const ptrdiff_t keys = h->p->keys;
+  if (may_skip (b, &x, width))
+    for (int j = 0; j < width; j += 2 * SL_LANES)
+      sl_to_queries (2, strip, &b->seen, 0, b->hi, a, keys, 1, x.x + j, x.row,
+                     add, c + j, row);
+  else
+    product (h, b->rows, width, b->hi - b->lo, 1,
+             (sl_grid){ a + b->lo, keys, 1 }, sl_from (x, b->lo), (real)add, c,
+             row);
+}
+
+/* Before something goes to rows lo .. hi - 1 of a gradient: 0 if it is to be
+** assigned, else 1, and the rows hold something to add to. */
+static int begin (sl_sum *s, int lo, int hi, int width) {
+  if (s->written == lo) {
+    s->written = hi;
+    return 0;
+  }
+  for (; s->written < hi; s->written++)
+    memset (s->x + s->written * s->row, 0, (size_t)width * sizeof *s->x);
+  return 1;
+}
+
+/* to (keys x width) = or += a^T x, for the keys of the block; a: rows x all
+** keys */
+static void to_keys (const sl_head *h, const block *b, int width, const real *a,
+                     sl_grid x, sl_sum *to) {
+  const ptrdiff_t keys = h->p->keys, row = to->row;
+  const int add = begin (to, b->lo, b->hi, width);
+  real *c = to->x;
+  if (may_skip (b, &x, width))
+    for (int j = 0; j < width; j += 2 * SL_LANES)
+      sl_to_keys (2, strip, &b->seen, 0, b->hi, a, 1, keys, x.x + j, x.row, add,
+                  c + j, row);
+  else
+    product (h, b->hi - b->lo, width, b->rows, 1,
+             (sl_grid){ a + b->lo, 1, keys }, x, (real)add, c + b->lo * row,
+             row);
 }
 
 /* 1 if rows first..last-1 of m are finite: 0 x is 0 then, else NaN. */
@@ -96,8 +157,13 @@ static void look (const sl_head *h, block *b) {
     }
     b->lo = 0;
     b->hi = b->row_hi[b->rows - 1];
+    b->seen = (sl_lane_block){
+      .queries = b->rows, .keys = b->hi, .first = first, .causal = step
+    };
+    b->simple = 1;
     return;
   }
+  b->simple = 0;
   b->lo = h->p->keys;
   b->hi = 0;
   for (int r = 0; r < b->rows; r++) {
@@ -188,19 +254,18 @@ static void forward_block (sl_head *h, int row, int rows, int alone) {
     return;
   }
   weigh (h, &b, alone || h->run->observer);
-  product (h, rows, p->dv, b.hi - b.lo, 1,
-           (sl_grid){ b.weights + b.lo, p->keys, 1 }, sl_from (h->v, b.lo), 0,
-           h->out + row * h->out_row, h->out_row);
+  to_queries (h, &b, p->dv, b.weights, h->v, 0, h->out + row * h->out_row,
+              h->out_row);
   if (h->run->observer)
     SL (sl_observe) (h, row, rows, b.weights, b.scores, b.row_lo, b.row_hi);
 }
 
-/* dW = dO V^T; dS = plugin' (dW); dQ += scale dS K; dK += scale dS^T Q;
-** dV += W^T dO */
+/* dW = dO V^T; dS = scale plugin' (dW); dQ += dS K; dK += dS^T Q; dV += W^T dO */
 static void backward_block (sl_head *h, int row, int rows) {
   const sl_attention_plan *p = h->p;
   const ptrdiff_t t = p->keys;
   const sl_grid q = sl_from (h->q, row), dout = sl_from (h->dout, row);
+  const real scale = (real)h->attr->scale;
   sl_grid vt = h->vt;
   int keys;
   block b;
@@ -228,17 +293,15 @@ static void backward_block (sl_head *h, int row, int rows) {
                         sl_scratch (h, p->dparam));
     }
   }
+  if (scale != 1)
+    for (int r = 0; r < rows; r++)
+      for (int j = b.lo; j < b.hi; j++) b.dscores[r * t + j] *= scale;
   if (h->dq.x)
-    product (h, rows, p->d, keys, h->attr->scale,
-             (sl_grid){ b.dscores + b.lo, t, 1 }, sl_from (h->k, b.lo), 1,
-             h->dq.x + row * h->dq.row, h->dq.row);
-  if (h->dk.x)
-    product (h, keys, p->d, rows, h->attr->scale,
-             (sl_grid){ b.dscores + b.lo, 1, t }, q, 1,
-             h->dk.x + b.lo * h->dk.row, h->dk.row);
-  if (h->dv.x)
-    product (h, keys, p->dv, rows, 1, (sl_grid){ b.weights + b.lo, 1, t }, dout,
-             1, h->dv.x + b.lo * h->dv.row, h->dv.row);
+    to_queries (h, &b, p->d, b.dscores, h->k,
+                begin (&h->dq, row, row + rows, p->d),
+                h->dq.x + row * h->dq.row, h->dq.row);
+  if (h->dk.x) to_keys (h, &b, p->d, b.dscores, q, &h->dk);
+  if (h->dv.x) to_keys (h, &b, p->dv, b.weights, dout, &h->dv);
 }
 
 void SL (sl_rows_forward) (sl_head *h) {
@@ -247,17 +310,8 @@ void SL (sl_rows_forward) (sl_head *h) {
     forward_block (h, row, p->t - row < p->block ? p->t - row : p->block, 0);
 }
 
-/* Rows up to 'rows' of a gradient that is to be added to. */
-static void begin_sum (sl_sum *s, int rows, int width) {
-  for (; s->x && s->written < rows; s->written++)
-    memset (s->x + s->written * s->row, 0, (size_t)width * sizeof *s->x);
-}
-
 void SL (sl_rows_backward) (sl_head *h) {
   const int most = h->p->block;
-  begin_sum (&h->dq, h->n, h->p->d);
-  begin_sum (&h->dk, h->keys, h->p->d);
-  begin_sum (&h->dv, h->keys, h->p->dv);
   for (int row = 0; row < h->n; row += most)
     backward_block (h, row, h->n - row < most ? h->n - row : most);
 }
