@@ -45,24 +45,25 @@ typedef real sl_four __attribute__ ((vector_size (4 * sizeof (real)),
     else                                                      \
       name##_eight (p, 0, 0);                                 \
   }
-#define SL_PAIR_FORM(name, vector, size, value)                                \
-  SL_PAIR_INLINE vector name##_of (vector a, vector b) {                       \
-    return value;                                                              \
-  }                                                                            \
-  SL_PAIR_INLINE void name (const sl_pair *p, int one_a, int one_b) {          \
-    const real *a = p->x[0], *b = p->x[1];                                     \
-    const ptrdiff_t n = p->n, end = n - (size);                                \
-    const ptrdiff_t a_row = p->row[0], b_row = p->row[1];                      \
-    real *y = p->y;                                                            \
-    for (ptrdiff_t r = p->rows; r > 0; r--) {                                  \
-      const vector u = *a - (vector){ 0 }, v = *b - (vector){ 0 };             \
-      for (ptrdiff_t j = 0; j < end; j += (size))                              \
-        *(vector *)(y + j) = name##_of (one_a ? u : *(const vector *)(a + j),  \
-                                        one_b ? v : *(const vector *)(b + j)); \
-      *(vector *)(y + end) =                                                   \
-          name##_of (one_a ? u : *(const vector *)(a + end),                   \
-                     one_b ? v : *(const vector *)(b + end));                  \
-      a += a_row, b += b_row, y += n;                                          \
-    }                                                                          \
+#define SL_PAIR_FORM(name, vector, size, value)                       \
+  SL_PAIR_INLINE void name (const sl_pair *p, int one_a, int one_b) { \
+    const real *left = p->x[0], *right = p->x[1];                     \
+    const ptrdiff_t n = p->n, end = n - (size);                       \
+    const ptrdiff_t left_row = p->row[0], right_row = p->row[1];      \
+    real *y = p->y;                                                   \
+    for (ptrdiff_t r = p->rows; r > 0; r--) {                         \
+      const vector u = *left - (vector){ 0 };                         \
+      const vector v = *right - (vector){ 0 };                        \
+      for (ptrdiff_t j = 0; j < end; j += (size))                     \
+        SL_PAIR_AT (vector, j, value)                                 \
+      SL_PAIR_AT (vector, end, value)                                 \
+      left += left_row, right += right_row, y += n;                   \
+    }                                                                 \
+  }
+#define SL_PAIR_AT(vector, at, value)                             \
+  {                                                               \
+    const vector a = one_a ? u : *(const vector *)(left + (at));  \
+    const vector b = one_b ? v : *(const vector *)(right + (at)); \
+    *(vector *)(y + (at)) = value;                                \
   }
 #endif
