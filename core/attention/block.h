@@ -1,4 +1,4 @@
-/* block.h - 16 queries against the keys that they see, and their products.
+/* block.h - some queries against the keys that they see, and their products.
 **
 ** A product leaves out what no query of a tile sees: for causal attention a
 ** third of the work where the keys are those of the queries themselves. Within
@@ -11,9 +11,10 @@
 #include "attention/attend.h"
 #include "ops/tile.h"
 
-/* Lane i < queries sees the first seen[i] keys: 'first', and with 'causal' one
-** more from each lane to the next; the others are no queries and see none. The
-** matrices are [key][lane]. */
+/* Query i < queries sees the first keys: 'first' of them, and with 'causal' one
+** more from each query to the next. Of lanes.c, which has a lane for each of 16
+** (those from 'queries' on are none and see none), also what lane i sees, and
+** matrices [key][lane]; rows.c leaves these out. */
 typedef struct sl_lane_block {
   int row, queries, keys; /* keys: of the last query, which sees most */
   int first, causal;
@@ -31,7 +32,7 @@ static inline int sl_least (int a, int b) {
   return a < b ? a : b;
 }
 
-/* How many keys lane i < queries sees. */
+/* How many keys query i sees. */
 static inline int sl_sees (const sl_lane_block *b, int i) {
   return b->first + (b->causal ? i : 0);
 }
@@ -42,8 +43,8 @@ static inline int sl_most (const sl_lane_block *b, int l, int n) {
   return last < l ? 0 : sl_sees (b, last);
 }
 
-/* The first lane that sees key j < keys. */
-static inline int sl_from_lane (const sl_lane_block *b, int j) {
+/* The first query that sees key j < keys. */
+static inline int sl_from_query (const sl_lane_block *b, int j) {
   return j < b->first ? 0 : j - b->first + 1;
 }
 
@@ -111,12 +112,12 @@ SL_INLINE void sl_to_keys (int vectors, sl_rest rest, const sl_lane_block *b,
   const int rows = vectors == 2 ? SL_ROWS : SL_HIGH;
   int j = 0;
   for (; j + rows <= n; j += rows) {
-    const int i = sl_from_lane (b, from + j);
+    const int i = sl_from_query (b, from + j);
     sl_tile (rows, vectors, b->queries - i, a + j * a_row + i * a_col, a_row,
              a_col, x + i * x_row, x_row, add, c + j * c_row, c_row);
   }
   if (j < n) {
-    const int i = sl_from_lane (b, from + j);
+    const int i = sl_from_query (b, from + j);
     rest (n - j, b->queries - i, a + j * a_row + i * a_col, a_row, a_col,
           x + i * x_row, x_row, add, c + j * c_row, c_row);
   }

@@ -110,7 +110,7 @@ OUT_OF_LINE void product (const sl_head *h, ptrdiff_t m, ptrdiff_t n,
    sl_scratch (h, h->p->product));
 }
 
-/* c (queries x n) = or += a^T x, for 'keys' keys from key 'from' on: row
+/* c (queries x n) = or += a^T x, for 'keys' keys from key 'from' on, which is row
 ** 0 of a */
 OUT_OF_LINE void to_queries (const sl_head *h, const sl_lane_block *b, int from,
                              int keys, ptrdiff_t n, const real *a,
@@ -131,7 +131,8 @@ OUT_OF_LINE void to_queries (const sl_head *h, const sl_lane_block *b, int from,
                    x->row, add, c + j, c_row);
 }
 
-/* c (keys x n) = or += a x, for 'keys' keys from key 'from' on */
+/* c (keys x n) = or += a x, for 'keys' keys from key 'from' on, which is row 0 of
+** a and c */
 OUT_OF_LINE void to_keys (const sl_head *h, const sl_lane_block *b, int from,
                           int keys, ptrdiff_t n, const real *a,
                           const sl_grid *x, int add, real *c, ptrdiff_t c_row) {
@@ -272,7 +273,7 @@ static void spread_singly (const sl_head *h, const sl_lane_block *b) {
              b->row < h->dq.written, h->dq.x + (b->row + i) * h->dq.row,
              h->dq.row);
   for (int j = 0; j < b->keys; j++) {
-    const int i = sl_from_lane (b, j), n = b->queries - i;
+    const int i = sl_from_query (b, j), n = b->queries - i;
     if (h->dk.x)
       product (h, 1, p->d, n, b->dscores + sl_at (j, i), SL_QUERIES, 1,
                sl_from (h->q, b->row + i), j < h->dk.written,
