@@ -70,32 +70,26 @@ OUT_OF_LINE void transpose (const sl_lane_block *b, int width, double scale,
 }
 
 /* The products of block.h, each out of line: their registers are their own. */
-#define TIMES_LANES(name, vectors)                                             \
-  OUT_OF_LINE void name (int l, int j, int end, ptrdiff_t width, sl_grid a,    \
-                         const real *x, real *out) {                           \
-    sl_times_lanes (vectors, strip_##vectors, l, j, end, width, a.x, a.row, 1, \
-                    x, out);                                                   \
-  }
-TIMES_LANES (times_lanes_1, 1)
-TIMES_LANES (times_lanes_2, 2)
 
 /* out (keys x 16) = a (keys x width) x (width x 16): the vectors of which a lane
 ** sees the key */
-static void times_lanes (const sl_lane_block *b, int width, sl_grid a,
-                         const real *x, real *out) {
+OUT_OF_LINE void times_lanes (const sl_lane_block *b, int width,
+                              const sl_grid *a, const real *x, real *out) {
   for (int l = 0; l < SL_QUERIES; l += SL_WIDE * SL_LANES) {
     const int near = sl_most (b, l, SL_LANES);
     const int far = SL_WIDE == 1 ? 0 : sl_most (b, l + SL_LANES, SL_LANES);
     const int both = SL_WIDE == 1 ? 0 : sl_least (near, far);
-    if (a.col != 1)
+    const int more = near > both ? l : l + SL_LANES;
+    if (a->col != 1) {
       for (int v = l; v < l + SL_WIDE * SL_LANES; v += SL_LANES)
-        strip_1 (sl_most (b, v, SL_LANES), width, a.x, a.row, a.col, x + v,
+        strip_1 (sl_most (b, v, SL_LANES), width, a->x, a->row, a->col, x + v,
                  SL_QUERIES, 0, out + v, SL_QUERIES);
-    else {
-      if (both > 0) times_lanes_2 (l, 0, both, width, a, x, out);
-      if (near > both) times_lanes_1 (l, both, near, width, a, x, out);
-      if (far > both) times_lanes_1 (l + SL_LANES, both, far, width, a, x, out);
+      continue;
     }
+    if (SL_WIDE == 2)
+      sl_times_lanes (2, strip_2, l, 0, both, width, a->x, a->row, 1, x, out);
+    sl_times_lanes (1, strip_1, more, both, near > far ? near : far, width,
+                    a->x, a->row, 1, x, out);
   }
 }
 
@@ -190,7 +184,7 @@ static void tell (sl_head *h, const sl_lane_block *b) {
 static void weigh (sl_head *h, const sl_lane_block *b) {
   real *q = sl_scratch (h, h->p->kt);
   transpose (b, h->p->d, h->attr->scale, h->q, q);
-  times_lanes (b, h->p->d, h->k, q, b->scores);
+  times_lanes (b, h->p->d, &h->k, q, b->scores);
   if (h->slope != 0) tilt (h, b);
   sl_hide (b, -SL_MAX_REAL, b->scores);
   tell (h, b);
@@ -313,7 +307,7 @@ static void backward_block (sl_head *h, int row) {
   place (h, row, &b);
   if (p->recompute) weigh (h, &b);
   transpose (&b, p->dv, 1, h->dout, dout);
-  times_lanes (&b, p->dv, h->v, dout, b.dweights);
+  times_lanes (&b, p->dv, &h->v, dout, b.dweights);
   sl_hide (&b, 0, b.dweights);
   singly = b.first < b.keys && !is_clean (&b);
   tell (h, &b);
