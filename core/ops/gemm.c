@@ -31,20 +31,31 @@ typedef void (*strip_function) (ptrdiff_t m, ptrdiff_t k, const real *a,
                                 ptrdiff_t a_row, ptrdiff_t a_col, const real *b,
                                 ptrdiff_t b_row, int add, real *c,
                                 ptrdiff_t c_row);
-#define STRIP(name, packed, vectors)                                          \
+#define STRIP(name, packed, vectors, row, col)                                \
   static void name (ptrdiff_t m, ptrdiff_t k, const real *a, ptrdiff_t a_row, \
                     ptrdiff_t a_col, const real *b, ptrdiff_t b_row, int add, \
                     real *c, ptrdiff_t c_row) {                               \
-    sl_strip (packed, vectors, m, k, a, a_row, a_col, b, b_row, add, c,       \
-              c_row);                                                         \
+    (void)a_row;                                                              \
+    (void)a_col;                                                              \
+    sl_strip (packed, vectors, m, k, a, row, col, b, b_row, add, c, c_row);   \
   }
-STRIP (strip_1, 0, 1)
-STRIP (strip_2, 0, 2)
-STRIP (packed_strip_1, 1, 1)
-STRIP (packed_strip_2, 1, 2)
-static const strip_function strips[2][2] = {
-  { strip_1, strip_2 }, { packed_strip_1, packed_strip_2 }
-};
+STRIP (any_1, 0, 1, a_row, a_col)
+STRIP (any_2, 0, 2, a_row, a_col)
+STRIP (rows_1, 0, 1, a_row, 1)
+STRIP (rows_2, 0, 2, a_row, 1)
+STRIP (columns_1, 0, 1, 1, a_col)
+STRIP (columns_2, 0, 2, 1, a_col)
+STRIP (packed_1, 1, 1, 0, 0)
+STRIP (packed_2, 1, 2, 0, 0)
+/* By how the numbers of A lie: strides that are known make shorter loops. */
+static const strip_function strips[4][2] = { { any_1, any_2 },
+                                             { rows_1, rows_2 },
+                                             { columns_1, columns_2 },
+                                             { packed_1, packed_2 } };
+static const strip_function *strips_for (int packed, ptrdiff_t a_row,
+                                         ptrdiff_t a_col) {
+  return strips[packed ? 3 : a_col == 1 ? 1 : a_row == 1 ? 2 : 0];
+}
 
 /* Four panels of rows that may lie far from each other: wider pieces of every
 ** row, fetched ahead. */
@@ -134,11 +145,12 @@ static void small (const blocks *most, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k,
   const int badly = b_col != 1 || (m >= 8 * ROWS && k * b_row > SMALL);
   const int all = badly && n <= most->n && 2 * n * k <= SMALL;
   const ptrdiff_t group = all ? most->n : PANEL;
+  const strip_function *strip = strips_for (0, a_row, a_col);
   ptrdiff_t packed = 0; /* so many columns */
   const real *y = b;
   for (ptrdiff_t j = 0; j < n; j += PANEL) {
     const ptrdiff_t columns = least (PANEL, n - j);
-    const strip_function function = strips[0][columns > VECTOR];
+    const strip_function function = strip[columns > VECTOR];
     const int partial = columns % VECTOR != 0;
     if ((badly || partial) && j >= packed) {
       pack_b (least (group, n - j), k, b + j * b_col, b_row, b_col,
@@ -165,6 +177,7 @@ static void multiply (const blocks *most, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k,
   const int copy_a =
       alpha != 1 || (m * k > SMALL && n >= (a_col == 1 ? 8 : 3) * PANEL);
   const ptrdiff_t group = b_col == 1 ? 4 * PANEL : PANEL; /* packed at once */
+  const strip_function *strip = strips_for (copy_a, a_row, a_col);
   real *packed_b = most->scratch;
   real *packed_a =
       packed_b + least (most->k, k) * least (most->n, round_up (n, PANEL));
@@ -180,7 +193,7 @@ static void multiply (const blocks *most, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k,
         if (copy_a) pack_a (im, pk, alpha, from, a_row, a_col, packed_a);
         for (ptrdiff_t u = 0; u < jn; u += PANEL) {
           const ptrdiff_t columns = least (PANEL, jn - u);
-          const strip_function function = strips[copy_a][columns > VECTOR];
+          const strip_function function = strip[columns > VECTOR];
           const real *x = copy_a ? packed_a : from;
           real *y = packed_b + (m > most->m ? u : u % group) * pk;
           real *to = c + i * c_row + j + u;

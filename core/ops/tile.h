@@ -20,14 +20,28 @@ enum { SL_ROWS = 4, SL_TALL = 8 };
 #endif
 #define SL_INLINE static inline __attribute__ ((always_inline, unused))
 
-/* Sums are registers once their loops are gone. The loop over k must stay one:
-** copies of a step that follow each other cost gcc moves and spills. */
+/* Sums are registers once their loops are gone; a loop that stays is as long as
+** it is written. */
 #ifdef __clang__
 #define SL_UNROLL _Pragma ("clang loop unroll(full)")
 #define SL_ONCE _Pragma ("clang loop unroll(disable)")
 #else
 #define SL_UNROLL _Pragma ("GCC unroll 16")
 #define SL_ONCE _Pragma ("GCC unroll 1")
+#endif
+
+/* x is in a register up to here: so gcc adds into the registers of the sums, not
+** into those of the factors, which costs moves and spills. */
+#if defined __clang__
+#define SL_HOLD(x) (void)(x)
+#elif defined __AVX512F__
+#define SL_HOLD(x) __asm__ volatile("" ::"v"(x))
+#elif defined __x86_64__
+#define SL_HOLD(x) __asm__ volatile("" ::"x"(x))
+#elif defined __aarch64__
+#define SL_HOLD(x) __asm__ volatile("" ::"w"(x))
+#else
+#define SL_HOLD(x) (void)(x)
 #endif
 
 /* rows x vectors of C = A (rows x k) B (k x vectors), or += if 'add'. */
@@ -54,13 +68,26 @@ SL_INLINE void sl_tile (int rows, int vectors, ptrdiff_t k, const real *a,
       x[v] = *(const sl_lanes *)(b + v * SL_LANES);                           \
     }                                                                         \
     SL_UNROLL for (int i = 0; i < rows; i++) {                                \
-      const real factor = a[i * a_row];                                       \
+      const sl_lanes factor = sl_every (a[i * a_row]);                        \
       SL_UNROLL for (int v = 0; v < vectors; v++) sum[i][v] += factor * x[v]; \
+      SL_HOLD (factor);                                                       \
+    }                                                                         \
+    SL_UNROLL for (int v = 0; v < vectors; v++) {                             \
+      SL_HOLD (x[v]);                                                         \
     }                                                                         \
     a += a_col;                                                               \
     b += b_row;                                                               \
   } while (0)
-  SL_ONCE for (; k > 0; k--) SL_STEP;
+  /* four steps: a processor that two threads share fetches a short loop slowly */
+  SL_ONCE for (; k >= 4; k -= 4) {
+    SL_STEP;
+    SL_STEP;
+    SL_STEP;
+    SL_STEP;
+  }
+  if (__builtin_expect (k > 0, 0)) {
+    SL_ONCE for (; k > 0; k--) SL_STEP;
+  }
 #undef SL_STEP
   SL_UNROLL for (int i = 0; i < rows; i++) {
     SL_UNROLL for (int v = 0; v < vectors; v++) {
