@@ -69,8 +69,8 @@ SL_INLINE void pack_four (int width, ptrdiff_t k, real scale, const real *from,
   }
 }
 
-/* out: panels [k][width] of scale from (lane, p). Out of line: who packs nothing
-** should not pay for their registers. */
+/* out: panels [k][width] of scale from (lane, p). Out of line: who packs
+** nothing should not pay for their registers. */
 #define PACK(name, width)                                             \
   static __attribute__ ((noinline)) void name (                       \
       ptrdiff_t lanes, ptrdiff_t k, real scale, const real *from,     \
@@ -86,7 +86,7 @@ SL_INLINE void pack_four (int width, ptrdiff_t k, real scale, const real *from,
 PACK (pack_a, SL_PANEL_ROWS)
 PACK (pack_other, PANEL)
 
-/* Full panels of rows that hold whole squares, as of weights: fewer registers. */
+/* Full panels of whole squares, as of weights: fewer registers. */
 static __attribute__ ((noinline)) void turn_b (ptrdiff_t columns, ptrdiff_t k,
                                                const real *b, ptrdiff_t b_col,
                                                real *out) {
@@ -136,8 +136,8 @@ static void edge (strip_function function, ptrdiff_t m, ptrdiff_t columns,
   }
 }
 
-/* A product that needs no blocks: panel by panel of B, packed if it has to be, all
-** at once if they stay in the first cache. */
+/* A product that needs no blocks: panel by panel of B, packed if it has to be,
+** all at once if they stay in the first cache. */
 static void small (const blocks *most, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k,
                    const real *a, ptrdiff_t a_row, ptrdiff_t a_col,
                    const real *b, ptrdiff_t b_row, ptrdiff_t b_col, int add,

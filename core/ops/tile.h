@@ -30,8 +30,8 @@ enum { SL_ROWS = 4, SL_TALL = 8 };
 #define SL_ONCE _Pragma ("GCC unroll 1")
 #endif
 
-/* x is in a register up to here: so gcc adds into the registers of the sums, not
-** into those of the factors, which costs moves and spills. */
+/* x is in a register up to here: so gcc adds into the registers of the sums,
+** not into those of the factors, which costs moves and spills. */
 #if defined __clang__
 #define SL_HOLD(x) (void)(x)
 #elif defined __AVX512F__
@@ -78,7 +78,7 @@ SL_INLINE void sl_tile (int rows, int vectors, ptrdiff_t k, const real *a,
     a += a_col;                                                               \
     b += b_row;                                                               \
   } while (0)
-  /* four steps: a processor that two threads share fetches a short loop slowly */
+  /* four steps: a core that two threads share fetches a short loop slowly */
   SL_ONCE for (; k >= 4; k -= 4) {
     SL_STEP;
     SL_STEP;

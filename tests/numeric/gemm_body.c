@@ -152,9 +152,9 @@ static void rests (void) {
 
 /* Sizes beyond every block. */
 static void large (void) {
-  static const ptrdiff_t sizes[][3] = { { 70, 150, 300 }, { 200, 40, 20 },
-                                        { 3, 1100, 30 },  { 100, 18, 600 },
-                                        { 109, 150, 90 }, { 90, 75, 270 } };
+  static const ptrdiff_t sizes[][3] = { { 70, 75, 300 }, { 200, 40, 20 },
+                                        { 3, 1100, 30 }, { 100, 18, 300 },
+                                        { 109, 70, 90 }, { 40, 150, 270 } };
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
     for (int form = 0; form < 4; form++) {
       state = 77 + (uint64_t)form;
