@@ -44,6 +44,16 @@ enum { SL_ROWS = 4, SL_TALL = 8 };
 #define SL_HOLD(x) (void)(x)
 #endif
 
+/* A sanitizer checks every address: four steps take a compiler four times as
+** long. */
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+#define SL_CHECKED
+#elif defined __has_feature
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SL_CHECKED
+#endif
+#endif
+
 /* rows x vectors of C = A (rows x k) B (k x vectors), or += if 'add'. */
 SL_INLINE void sl_tile (int rows, int vectors, ptrdiff_t k, const real *a,
                         ptrdiff_t a_row, ptrdiff_t a_col, const real *b,
@@ -78,6 +88,7 @@ SL_INLINE void sl_tile (int rows, int vectors, ptrdiff_t k, const real *a,
     a += a_col;                                                               \
     b += b_row;                                                               \
   } while (0)
+#ifndef SL_CHECKED
   /* four steps: a core that two threads share fetches a short loop slowly */
   SL_ONCE for (; k >= 4; k -= 4) {
     SL_STEP;
@@ -85,6 +96,7 @@ SL_INLINE void sl_tile (int rows, int vectors, ptrdiff_t k, const real *a,
     SL_STEP;
     SL_STEP;
   }
+#endif
   if (__builtin_expect (k > 0, 0)) {
     SL_ONCE for (; k > 0; k--) SL_STEP;
   }
