@@ -128,7 +128,7 @@ static void one_product (ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, int form_a,
 
 /* Sizes around every tile, all pairs of layouts. */
 static void small (void) {
-  for (uint64_t seed = 1; seed <= 3000; seed++) {
+  for (uint64_t seed = 1; seed <= 2000; seed++) {
     state = seed;
     draw (2);
     const int form_a = (int)(seed % FORMS),
