@@ -206,4 +206,6 @@ print(("\n%d x %d (layers x heads), %d seeds"):format(layers, heads, opt.seeds))
 run:table({ "mechanism", "seed", "steps", "error, 4096 fresh", "worst error",
   "best smallest weight", "layer.head", "largest mean weight" }, rows)
 run:figure("where", lab.plot.panels(panels, { columns = 4,
-  title = ("Where heads sink: %d models of each mechanism"):format(opt.seeds) }))
+  title = ("Where heads sink: %d models of each mechanism"):format(opt.seeds),
+  caption = ("weights of %d sequences a model with the trigger at %d, errors of 2000")
+    :format(opt.samples, opt.trigger_pos) }))
