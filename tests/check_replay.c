@@ -312,6 +312,43 @@ START_TEST (gradients_begin_anew) {
 }
 END_TEST
 
+/* Gradients that share memory are those that do not, in less of it. */
+START_TEST (lean_replicas_have_the_same_bits) {
+  for (int d = SL_F32; d <= SL_F64; d++) {
+    sl_context c = start (1);
+    model m = recorded (&c, (sl_dtype)d);
+    sl_replica *plain = replica (&m);
+    sl_replica *lean = sl_replica_new_lean (m.p, &error);
+    int inner = 0;
+    ck_assert_msg (lean != NULL, "%s", error.text);
+    for (uint32_t i = 1; i <= 3; i++) {
+      const sl_draw draw = { 4, i, 0 };
+      sl_replica_forward (plain, &draw, NULL);
+      sl_replica_forward (lean, &draw, NULL);
+      sl_replica_backward (plain, 0.5);
+      sl_replica_backward (lean, 0.5);
+    }
+    for (size_t i = 0; i < PARAMETERS; i++)
+      CLOSE (at (sl_replica_gradient (lean, m.flat), m.dtype, i),
+             at (sl_replica_gradient (plain, m.flat), m.dtype, i), 0, 0,
+             "parameter %zu", i);
+    for (int k = 0; k < m.n; k++)
+      if (m.made[k]->storage != m.flat->storage) {
+        ck_assert_ptr_null (sl_replica_gradient (lean, m.made[k]).data);
+        inner += sl_replica_gradient (plain, m.made[k]).data != NULL;
+      }
+    ck_assert_int_gt (inner, 8);
+    ck_assert_msg (sl_replica_bytes (lean) < sl_replica_bytes (plain),
+                   "%zu bytes, %zu without sharing", sl_replica_bytes (lean),
+                   sl_replica_bytes (plain));
+    sl_replica_free (lean);
+    sl_replica_free (plain);
+    model_free (&m);
+    sl_context_free (&c);
+  }
+}
+END_TEST
+
 START_TEST (only_gradients_of_parameters_can_be_aimed) {
   sl_context c = start (1);
   model m = recorded (&c, SL_F32);
@@ -334,7 +371,7 @@ START_TEST (every_failing_allocation_leaks_nothing) {
     model m;
     sl_alloc_fail_after (n);
     ok = record (&c, &m, SL_F32) == 0 &&
-         (r = sl_replica_new (m.p, &error)) != NULL;
+         (r = sl_replica_new_lean (m.p, &error)) != NULL;
     sl_alloc_fail_after (-1);
     sl_replica_free (r);
     model_free (&m);
@@ -355,5 +392,6 @@ END_TEST
 SUITE_MAIN ("replay", replay_is_what_ran_at_once,
             gradients_agree_with_differences, single_precision_follows_double,
             bits_do_not_depend_on_threads, samples_do_not_depend_on_the_cut,
-            gradients_begin_anew, only_gradients_of_parameters_can_be_aimed,
+            gradients_begin_anew, lean_replicas_have_the_same_bits,
+            only_gradients_of_parameters_can_be_aimed,
             every_failing_allocation_leaks_nothing)

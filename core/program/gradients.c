@@ -155,8 +155,8 @@ static size_t readers (const sl_program *p, const sl_gradients *g,
   return n;
 }
 
-/* A gradient that the program makes itself and nobody adds to from outside. */
-static int is_inner (const sl_program *p, const sl_gradients *g, size_t slot) {
+int sl_gradients_inner (const sl_program *p, const sl_gradients *g,
+                        size_t slot) {
   return p->slot[slot].made && !p->slot[slot].wanted &&
          sl_gradients_has (p, g, slot);
 }
@@ -165,11 +165,11 @@ static int is_inner (const sl_program *p, const sl_gradients *g, size_t slot) {
 static void share (const sl_program *p, sl_gradients *g, const sl_node *n) {
   const sl_operand *out = &n->operand[n->n_in];
   if (!(n->op->flags & SL_OP_PASSES) || !is_whole (p, out) ||
-      !is_inner (p, g, out->slot))
+      !sl_gradients_inner (p, g, out->slot))
     return;
   for (int k = 0; k < n->n_in; k++) {
     const sl_operand *in = &n->operand[k];
-    if (is_inner (p, g, in->slot) && is_whole (p, in) &&
+    if (sl_gradients_inner (p, g, in->slot) && is_whole (p, in) &&
         same_shape (&in->view, &out->view) &&
         !(p->has_loss && in->slot == p->loss.slot) &&
         readers (p, g, in->slot) == 1)
@@ -203,7 +203,6 @@ int sl_gradients_plan (const sl_program *p, sl_gradients *g) {
   }
   if (!g->back || !g->fresh || !g->zero || !g->place || !bytes) {
     sl_free (bytes);
-    sl_gradients_free (g);
     return -1;
   }
   for (size_t i = p->n_nodes; i-- > 0;)
@@ -229,4 +228,5 @@ void sl_gradients_free (sl_gradients *g) {
   sl_free (g->fresh);
   sl_free (g->zero);
   sl_free (g->place);
+  sl_free (g->at);
 }

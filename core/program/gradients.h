@@ -26,11 +26,24 @@ typedef struct sl_gradients {
   ** n_back: never. */
   size_t *zero;
   size_t *place; /* per slot: the slot whose gradient is also its own */
+  /* After sl_gradients_pack, of an inner slot that is its own place: where it
+  ** lies in one piece of 'packed' bytes. NULL: each has memory of its own. */
+  size_t *at;
+  size_t packed;
 } sl_gradients;
 
-/* Work all of it out for the program as it is; -1: no memory. */
+/* Work all of it out for the program as it is; -1: no memory; what there is is
+** to be freed as well. */
 int sl_gradients_plan (const sl_program *p, sl_gradients *g);
 void sl_gradients_free (sl_gradients *g);
 /* 1: the slot has a gradient. */
 int sl_gradients_has (const sl_program *p, const sl_gradients *g, size_t slot);
+/* 1: and it is one that the program makes itself and nobody asks for. */
+int sl_gradients_inner (const sl_program *p, const sl_gradients *g,
+                        size_t slot);
+
+/* Let the inner gradients share memory, each being there only from the first
+** node of backward that touches it to the last: fills 'at' and 'packed'. -1: no
+** memory, or more than a size_t holds. */
+int sl_gradients_pack (const sl_program *p, sl_gradients *g);
 #endif

@@ -66,6 +66,10 @@ char *sl_program_text (const sl_program *p);
 ** block. It keeps the program alive. */
 typedef struct sl_replica sl_replica;
 sl_replica *sl_replica_new (const sl_program *p, sl_error *e);
+/* The same with less memory, for training: gradients of values that are not
+** wanted are there only while backward needs them, and sl_replica_gradient
+** has none of them. The bits of all others are the same. */
+sl_replica *sl_replica_new_lean (const sl_program *p, sl_error *e);
 void sl_replica_free (sl_replica *r);
 size_t sl_replica_bytes (const sl_replica *r);
 

@@ -15,6 +15,7 @@ typedef struct zeroed {
 
 struct sl_replica {
   sl_program *program;     /* one reference */
+  int lean;                /* inner gradients share memory */
   size_t n_nodes, n_slots; /* of the program when this was made */
   size_t n_back, n_zeroed;
   sl_run *run;  /* per node */
@@ -73,11 +74,20 @@ static void cut_gradients (sl_replica *r, arena *a, const sl_gradients *plan,
     const sl_slot *s = &r->program->slot[i];
     void *g;
     if (s->made != local || plan->place[i] != i ||
-        !sl_gradients_has (r->program, plan, i))
+        !sl_gradients_has (r->program, plan, i) ||
+        (plan->at != NULL && sl_gradients_inner (r->program, plan, i)))
       continue;
     g = cut_slot (a, s);
     if (a->base != NULL) r->gradient[i] = g;
   }
+}
+
+/* Those of locals that nobody asks for, packed. */
+static void cut_inner (sl_replica *r, arena *a, const sl_gradients *plan) {
+  char *piece = cut (a, plan->packed, 1);
+  for (size_t i = 0; a->base != NULL && i < r->n_slots; i++)
+    if (plan->place[i] == i && sl_gradients_inner (r->program, plan, i))
+      r->gradient[i] = piece + plan->at[i];
 }
 
 /* The views of a node's operands with the bases of their slots. */
@@ -142,6 +152,7 @@ static void layout (sl_replica *r, arena *a, const sl_gradients *plan) {
   r->wanted_bytes = a->used - r->wanted_bytes;
   if (a->base != NULL) r->wanted = a->base + a->used - r->wanted_bytes;
   cut_gradients (r, a, plan, 1);
+  if (plan->at != NULL) cut_inner (r, a, plan);
   for (size_t i = 0; a->base != NULL && i < r->n_slots; i++)
     r->gradient[i] = r->gradient[plan->place[i]];
 
@@ -183,15 +194,18 @@ static void layout (sl_replica *r, arena *a, const sl_gradients *plan) {
   }
 }
 
-sl_replica *sl_replica_new (const sl_program *p, sl_error *e) {
+static sl_replica *new_replica (const sl_program *p, int lean, sl_error *e) {
   sl_gradients plan;
   /* Every program comes from sl_program_begin, so none is really const. */
   sl_replica head = { .program = (sl_program *)(uintptr_t)p,
+                      .lean = lean,
                       .n_nodes = p->n_nodes,
                       .n_slots = p->n_slots };
   sl_replica *r = NULL;
   arena a = { 0 };
-  if (sl_gradients_plan (p, &plan) < 0) {
+  if (sl_gradients_plan (p, &plan) < 0 ||
+      (lean && sl_gradients_pack (p, &plan) < 0)) {
+    sl_gradients_free (&plan);
     sl_fail (e, "replica: out of memory");
     return NULL;
   }
@@ -220,6 +234,14 @@ sl_replica *sl_replica_new (const sl_program *p, sl_error *e) {
   }
   sl_gradients_free (&plan);
   return r;
+}
+
+sl_replica *sl_replica_new (const sl_program *p, sl_error *e) {
+  return new_replica (p, 0, e);
+}
+
+sl_replica *sl_replica_new_lean (const sl_program *p, sl_error *e) {
+  return new_replica (p, 1, e);
 }
 
 void sl_replica_free (sl_replica *r) {
@@ -350,5 +372,12 @@ sl_view sl_replica_value (const sl_replica *r, const sl_tensor *t) {
 }
 
 sl_view sl_replica_gradient (const sl_replica *r, const sl_tensor *t) {
+  const ptrdiff_t i = sl_slot_find (r->program, t->storage);
+  const sl_slot *s = i < 0 ? NULL : &r->program->slot[i];
+  if (r->lean && s != NULL && s->made && !s->wanted) {
+    sl_view none = sl_tensor_view (t);
+    none.data = NULL;
+    return none;
+  }
   return view_of (r, t, r->gradient);
 }

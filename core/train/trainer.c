@@ -98,7 +98,7 @@ static int make_replicas (sl_trainer *t, sl_error *e) {
   if (t->replica == NULL || t->report == NULL)
     return sl_fail (e, "trainer: no memory");
   for (; t->replicas < most; t->replicas++) {
-    sl_replica *r = sl_replica_new (t->spec.program, e);
+    sl_replica *r = sl_replica_new_lean (t->spec.program, e);
     if (r == NULL) return -1;
     t->replica[t->replicas] = r;
     t->report[t->replicas] =

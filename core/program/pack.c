@@ -1,0 +1,87 @@
+/* pack.c - inner gradients in one piece of memory, each only while it is used.
+**
+** The order of backward is known, so is the first and the last of its nodes
+** that touches a gradient. Two whose spans do not meet may have one place. They
+** are placed one after the other, in the order in which they begin, each at the
+** lowest place that is free while it lasts: backward goes from layer to layer,
+** and so stays in the memory that it has just used. */
+#include "base/memory.h"
+#include "program/gradients.h"
+#include <stdint.h>
+
+enum { LINE = 64 }; /* bytes that gradients are aligned to */
+
+/* One gradient: the nodes first..last of 'back', the bytes from..to. */
+typedef struct span {
+  size_t slot, first, last, from, to;
+} span;
+
+/* 'list' has an entry for every slot that backward touches, in the order in
+** which they begin; returns how many. 'index' (per slot) is room. */
+static size_t find_spans (const sl_program *p, const sl_gradients *g,
+                          size_t *index, span *list) {
+  size_t n = 0;
+  for (size_t i = 0; i < p->n_slots; i++) index[i] = SIZE_MAX;
+  if (p->has_loss && sl_gradients_inner (p, g, p->loss.slot)) {
+    index[p->loss.slot] = n; /* the seed is there before the first node */
+    list[n++] = (span){ .slot = p->loss.slot };
+  }
+  for (size_t i = 0; i < g->n_back; i++) {
+    const sl_node *node = &p->node[g->back[i]];
+    for (int k = 0; k < node->n_in + node->n_out; k++) {
+      const size_t slot = g->place[node->operand[k].slot];
+      if (!sl_gradients_inner (p, g, slot)) continue;
+      if (index[slot] == SIZE_MAX) {
+        index[slot] = n;
+        list[n++] = (span){ .slot = slot, .first = i };
+      }
+      list[index[slot]].last = i;
+    }
+  }
+  return n;
+}
+
+/* The lowest place of 'size' bytes that no earlier span has while this one
+** lasts: behind the end of one of them, or 0. */
+static size_t place (const span *list, size_t n, const span *s, size_t size) {
+  size_t at = 0, i = 0;
+  while (i < n) {
+    const span *other = &list[i++];
+    if (other->last < s->first || other->from >= at + size || other->to <= at)
+      continue;
+    at = other->to;
+    i = 0;
+  }
+  return at;
+}
+
+/* Place the spans; -1: too large. */
+static int place_all (const sl_program *p, sl_gradients *g, span *list,
+                      size_t n) {
+  for (size_t i = 0; i < n; i++) {
+    span *s = &list[i];
+    const sl_storage *storage = p->slot[s->slot].storage;
+    size_t size;
+    if (sl_size_mul (storage->count, sl_dtype_size (storage->dtype), &size) ||
+        size > SIZE_MAX / 4 - g->packed)
+      return -1;
+    size = (size + LINE - 1) / LINE * LINE;
+    s->from = place (list, i, s, size);
+    s->to = s->from + size;
+    g->at[s->slot] = s->from;
+    if (s->to > g->packed) g->packed = s->to;
+  }
+  return 0;
+}
+
+int sl_gradients_pack (const sl_program *p, sl_gradients *g) {
+  size_t *index = sl_alloc (p->n_slots, sizeof *index);
+  span *list = sl_alloc (p->n_slots, sizeof *list);
+  int done = -1;
+  g->at = sl_alloc (p->n_slots, sizeof *g->at);
+  if (index != NULL && list != NULL && g->at != NULL)
+    done = place_all (p, g, list, find_spans (p, g, index, list));
+  sl_free (index);
+  sl_free (list);
+  return done;
+}
