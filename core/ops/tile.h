@@ -10,9 +10,9 @@
 #define SL_TILE_H
 #include <sinklab/lanes.h>
 
-/* Rows of a tile: two vectors a row give as many sums as hide
-** the latency of an addition; a row more or two still fits the registers. TALL
-** rows of one vector are as many sums. */
+/* Rows of a tile: two vectors a row give as many sums as hide the latency of an
+** addition; a row more or two still fits the registers. TALL rows of one vector
+** are as many sums. */
 #if defined __AVX512F__ || defined __aarch64__
 enum { SL_ROWS = 8, SL_TALL = 16 };
 #else
