@@ -90,7 +90,7 @@ ON_ISA (V4)
 
 /* Neither the size of a block nor saving the weights shows in a single bit. */
 START_TEST (blocks_change_no_bit) {
-  static const int sizes[] = { 1, 2, 7, 16, 31, 32, 0 };
+  static const int sizes[] = { 1, 2, 7, 16, 31, 32, 48, 64, 0 };
   double length[3] = { 41, 64, 0 };
   attend_best_isa ();
   for (int kind = 0; kind < 4; kind++)

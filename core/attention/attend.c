@@ -141,7 +141,7 @@ static void start (sl_head *h, const sl_run *r, sl_attention_plan *p) {
   const sl_attention_attr *a = r->attr;
   const sl_dtype dtype = sizeof (real) == 4 ? SL_F32 : SL_F64;
   sl_attention_plan_again (a, r->in, p);
-  *h = (sl_head){ .run = r, .attr = a, .p = p, .seen_row = -1 };
+  *h = (sl_head){ .run = r, .attr = a, .p = p };
   h->row = a->mechanism->loaded->plugin[dtype]->row;
   h->block = a->mechanism->loaded->plugin[dtype]->block;
   h->call.host = &SL (sl_host_services);

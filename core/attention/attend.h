@@ -24,6 +24,13 @@ typedef struct sl_sum {
   int written;
 } sl_sum;
 
+/* lanes: what the 16 queries from 'row' on see, if there are n valid tokens:
+** heads and sequences have it in common. */
+typedef struct sl_lanes_seen {
+  int row, n; /* n 0: of no sequence yet */
+  real keys[SL_QUERIES];
+} sl_lanes_seen;
+
 /* One sequence and head, and everything that its blocks need. */
 typedef struct sl_head {
   const sl_run *run;
@@ -41,12 +48,9 @@ typedef struct sl_head {
   sl_grid kt, vt; /* rows: the transposes */
   sl_grid dout;   /* backward */
   sl_sum dq, dk, dv;
-  real slope; /* ALiBi; 0: none */
-  /* lanes: what the 16 queries from row seen_row on see, if there are seen_n
-  ** valid tokens: heads and sequences have it in common */
-  real seen[SL_QUERIES];
-  int seen_row, seen_n;
-  real *out; /* T x V, rows 'out_row' apart */
+  real slope;                      /* ALiBi; 0: none */
+  sl_lanes_seen seen[SL_TOGETHER]; /* of each block of a team */
+  real *out;                       /* T x V, rows 'out_row' apart */
   ptrdiff_t out_row;
 } sl_head;
 

@@ -51,7 +51,8 @@ typedef struct sl_attention_attr {
   int has_begin;      /* not with a prefix */
   int recompute_from; /* t at or above this recomputes weights in backward
                       ** instead of saving them (0: the default, 256) */
-  int block; /* query rows at a time, at most 32 (0: by t); changes no bit */
+  int block; /* query rows at a time (0: by t): up to 32, or where 16 go
+             ** together, up to 64 in whole blocks of 16; changes no bit */
   int layer; /* of the model, from 0: what the plugin is told */
   /* Keys before the first token, which every query sees and ALiBi does not
   ** tilt; the plugin sees them as earlier tokens. Not with a window. */

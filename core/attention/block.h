@@ -13,12 +13,14 @@
 
 /* Query i < queries sees the first keys: 'first' of them, and with 'causal' one
 ** more from each query to the next. Of lanes.c, which has a lane for each of 16
-** (those from 'queries' on are none and see none), also what lane i sees, and
-** matrices [key][lane]; rows.c leaves these out. */
+** (those from 'queries' on are none and see none), also what lane i sees, the
+** queries and output gradients [number][lane], and matrices [key][lane]; rows.c
+** leaves these out. */
 typedef struct sl_lane_block {
   int row, queries, keys; /* keys: of the last query, which sees most */
   int first, causal;
   const real *seen; /* 16 */
+  real *q, *dout;
   real *scores, *weights, *dscores, *dweights;
 } sl_lane_block;
 
@@ -30,6 +32,15 @@ enum {
 
 static inline int sl_least (int a, int b) {
   return a < b ? a : b;
+}
+
+static inline int sl_most_of (int a, int b) {
+  return a > b ? a : b;
+}
+
+/* 'to', but not before 'from' nor after 'end'. */
+static inline int sl_until (int from, int to, int end) {
+  return sl_most_of (from, sl_least (to, end));
 }
 
 /* How many keys query i sees. */

@@ -178,6 +178,15 @@ static int use_lanes (const sl_attention_attr *a, int t) {
          t <= SL_LANES_TO;
 }
 
+/* Blocks of lanes that share a tile of keys: a team has a larger scratch, which
+** pays where keys come from far away. */
+static int choose_together (const sl_attention_attr *a, int keys) {
+  if (!a->block) return keys >= SL_TEAM_FROM ? SL_TOGETHER : 1;
+  if (a->block < 2 * SL_QUERIES) return 1;
+  return a->block / SL_QUERIES < SL_TOGETHER ? a->block / SL_QUERIES
+                                             : SL_TOGETHER;
+}
+
 /* Where the products of a block find scratch: the largest of the five. */
 static int reserve_product (const sl_attention_plan *p,
                             sl_product_scratch product, size_t *end,
@@ -195,7 +204,7 @@ static int reserve_product (const sl_attention_plan *p,
 /* Sizes, and where the buffers lie but for that of products, which is last. */
 static int lay_out (const sl_attention_attr *a, const sl_view *in, int params,
                     sl_attention_plan *p) {
-  size_t t, keys, d, dv, rows, ld, end = 0;
+  size_t t, keys, d, dv, rows, team, ld, end = 0;
   p->params = params;
   p->batch = (int)in[0].dim[0];
   p->t = (int)in[0].dim[1];
@@ -206,6 +215,7 @@ static int lay_out (const sl_attention_attr *a, const sl_view *in, int params,
   p->keys = p->t + a->prefix;
   p->lanes = use_lanes (a, p->t);
   p->block = p->lanes ? SL_QUERIES : choose_block (a, p->t);
+  p->together = p->lanes ? choose_together (a, p->keys) : 1;
   p->gathered = p->lanes && p->t >= SL_GATHER_FROM;
   p->recompute =
       p->t >= (a->recompute_from ? a->recompute_from : SL_RECOMPUTE_FROM);
@@ -214,6 +224,7 @@ static int lay_out (const sl_attention_attr *a, const sl_view *in, int params,
   d = (size_t)p->d;
   dv = (size_t)p->dv;
   rows = (size_t)p->block;
+  team = rows * (size_t)p->together;
   p->saved = p->saved_scores = 0;
   if (!p->recompute &&
       (sl_size_mul (p->lanes ? (t + rows - 1) / rows * rows : t, keys,
@@ -225,15 +236,15 @@ static int lay_out (const sl_attention_attr *a, const sl_view *in, int params,
   ld = (keys + 15) / 16 * 16;
   if (ld / 16 % 2 == 0) ld += 16;
   p->ld = (ptrdiff_t)ld;
-  if (sl_reserve (&end, p->lanes ? rows : ld, d, &p->kt) ||
-      sl_reserve (&end, p->lanes ? rows : ld, dv, &p->vt) ||
+  if (sl_reserve (&end, p->lanes ? team : ld, d, &p->kt) ||
+      sl_reserve (&end, p->lanes ? team : ld, dv, &p->vt) ||
       sl_reserve (&end, p->gathered ? keys : 0, d, &p->k) ||
       sl_reserve (&end, p->gathered ? keys : 0, dv, &p->v) ||
       sl_reserve (&end, t, d, &p->dq) || sl_reserve (&end, keys, d, &p->dk) ||
       sl_reserve (&end, keys, dv, &p->dv_sum) ||
-      sl_reserve (&end, rows, keys, &p->scores) ||
-      sl_reserve (&end, rows, keys, &p->weights) ||
-      sl_reserve (&end, rows, keys, &p->dscores) ||
+      sl_reserve (&end, team, keys, &p->scores) ||
+      sl_reserve (&end, team, keys, &p->weights) ||
+      sl_reserve (&end, team, keys, &p->dscores) ||
       sl_reserve (&end, rows, keys, &p->dweights) ||
       sl_reserve (&end, 1, (size_t)p->params, &p->param) ||
       sl_reserve (&end, 1, (size_t)p->params, &p->dparam) ||

@@ -8,7 +8,9 @@ enum {
   SL_RECOMPUTE_FROM = 256, /* default of sl_attention_attr.recompute_from */
   SL_LANES_FROM = 8,       /* shorter sequences waste too many lanes */
   SL_LANES_TO = (1 << 24) - (1 << 16), /* an f32 counts so many keys */
-  SL_GATHER_FROM = 65 /* tokens: keys and values are read often enough */
+  SL_TOGETHER = 4,                     /* lanes: blocks of a team, at most */
+  SL_TEAM_FROM = 8192, /* keys: fewer come fast enough for one block */
+  SL_GATHER_FROM = 65  /* tokens: keys and values are read often enough */
 };
 
 /* The scratch of a product: sl_gemm_scratch of the variant that will run. */
@@ -21,6 +23,7 @@ typedef struct sl_attention_plan {
   int keys;            /* t and the prefix */
   int lanes;           /* 1: [key][16 queries], 0: [query][key] */
   int block;           /* query rows at a time; lanes: 16 */
+  int together;        /* blocks that take a tile of keys together; rows: 1 */
   int gathered;        /* lanes: k and v are copied, dk and dv summed apart */
   int recompute;       /* 1: backward computes scores and weights again */
   size_t saved_scores; /* of one head: t, lanes: its multiple of 16, x keys */
@@ -28,14 +31,16 @@ typedef struct sl_attention_plan {
   size_t scratch;
   ptrdiff_t ld; /* of kt and vt */
   /* rows: transposed keys and values, d x keys, dv x keys, used if there are
-  ** several blocks; lanes: queries and gradients of a block, d x 16, dv x 16 */
+  ** several blocks; lanes: queries and gradients, d x 16, dv x 16 a block */
   size_t kt, vt;
-  size_t k, v;              /* keys x d, keys x dv, if gathered */
-  size_t dq, dk, dv_sum;    /* t x d, keys x d, keys x dv; for odd strides */
-  size_t scores, weights;   /* block x keys each */
-  size_t dscores, dweights; /* block x keys each */
-  size_t param, dparam;     /* params each */
-  size_t row, product;      /* for the plugin: keys reals; for sl_gemm */
+  size_t k, v;            /* keys x d, keys x dv, if gathered */
+  size_t dq, dk, dv_sum;  /* t x d, keys x d, keys x dv; for odd strides */
+  size_t scores, weights; /* together x block x keys each */
+  /* the same, and block x keys: in a team a block's dscores take the place of
+  ** the dweights of the block before, which nobody reads any more */
+  size_t dscores, dweights;
+  size_t param, dparam; /* params each */
+  size_t row, product;  /* for the plugin: keys reals; for sl_gemm */
 } sl_attention_plan;
 
 /* Fill p from attributes and input shapes; -1 and a sentence if they do not

@@ -9,41 +9,80 @@
 ** finite number before the plugin gets them, their weights and gradients by 0
 ** after it. Zero times infinity is not zero, so where a number is not finite
 ** and queries see different keys the products take each query or key by
-** itself: the same sums in the same order, without what is not seen. */
+** itself: the same sums in the same order, without what is not seen.
+**
+** Many keys and values, and their gradients, would come from far away for every
+** 16 queries: there several blocks are a team, which takes each tile of keys
+** together. Every sum keeps its order, so the team shows in no bit. */
 #include "attention/attend.h"
 #include "attention/block.h"
 #include <string.h>
 
 enum { KEYS_AT_ONCE = 128 }; /* with their values, in the first cache */
 
-/* What the lanes of the block see. */
-static const real *see (sl_head *h, const sl_lane_block *b) {
-  if (h->seen_row != b->row || h->seen_n != h->n)
-    for (int i = 0; i < SL_QUERIES; i++)
-      h->seen[i] = (real)(i < b->queries ? sl_sees (b, i) : 0);
-  h->seen_row = b->row;
-  h->seen_n = h->n;
-  return h->seen;
+/* Neighbours, each with a query or more; the last sees most keys. */
+typedef struct sl_team {
+  int n;
+  sl_lane_block block[SL_TOGETHER];
+} sl_team;
+
+/* What the lanes of the block see, which is number 'i' of its team. */
+static const real *see (sl_head *h, int i, const sl_lane_block *b) {
+  sl_lanes_seen *s = &h->seen[i];
+  if (s->row != b->row || s->n != h->n)
+    for (int l = 0; l < SL_QUERIES; l++)
+      s->keys[l] = (real)(l < b->queries ? sl_sees (b, l) : 0);
+  s->row = b->row;
+  s->n = h->n;
+  return s->keys;
 }
 
-static void place (sl_head *h, int row, sl_lane_block *b) {
+/* The part of block 'i' of a buffer of 'rows' x 16 for each of a team. */
+static real *part (const sl_head *h, size_t buffer, int rows, int i) {
+  return sl_scratch (h, buffer) + (ptrdiff_t)i * rows * SL_QUERIES;
+}
+
+/* b = the queries from 'row' on, number 'i' of their team. */
+static void place (sl_head *h, int row, int i, sl_lane_block *b) {
   const sl_attention_plan *p = h->p;
   const int left = h->n - row;
   b->row = row;
   b->queries = left > 0 ? sl_least (left, SL_QUERIES) : 0;
   b->causal = h->attr->visibility.causal != 0;
   b->first = b->causal ? row + 1 + h->attr->prefix : h->keys;
-  b->seen = see (h, b);
+  b->seen = see (h, i, b);
   b->keys = b->queries ? sl_sees (b, b->queries - 1) : 0;
-  b->dscores = sl_scratch (h, p->dscores);
-  b->dweights = sl_scratch (h, p->dweights);
+  b->q = part (h, p->kt, p->d, i);
+  b->dout = part (h, p->vt, p->dv, i);
+  /* the dweights of the block before have been read by then */
+  b->dscores = part (h, p->dscores, p->keys, i);
+  b->dweights = part (h, p->dscores, p->keys, i + 1);
   if (p->recompute) {
-    b->scores = sl_scratch (h, p->scores);
-    b->weights = sl_scratch (h, p->weights);
+    b->scores = part (h, p->scores, p->keys, i);
+    b->weights = part (h, p->weights, p->keys, i);
   } else {
     b->scores = sl_saved (h) + (size_t)row * (size_t)p->keys;
     b->weights = b->scores + p->saved_scores;
   }
+}
+
+static void place_team (sl_head *h, int row, sl_team *g) {
+  g->n = 0;
+  for (; g->n < h->p->together && row < h->n; row += SL_QUERIES, g->n++)
+    place (h, row, g->n, &g->block[g->n]);
+}
+
+/* Work on the keys j .. end - 1 of a block. */
+typedef void (*sl_work) (sl_head *h, const sl_lane_block *b, int j, int end);
+
+/* Every tile of keys while it is near: all n neighbours, in their order. */
+SL_INLINE void each_tile (sl_head *h, const sl_lane_block *b, int n,
+                          sl_work work) {
+  for (int j = 0; j < b[n - 1].keys; j += KEYS_AT_ONCE)
+    for (int i = 0; i < n; i++) {
+      const int end = sl_least (b[i].keys, j + KEYS_AT_ONCE);
+      if (j < end) work (h, &b[i], j, end);
+    }
 }
 
 #define OUT_OF_LINE static __attribute__ ((noinline))
@@ -71,23 +110,26 @@ OUT_OF_LINE void transpose (const sl_lane_block *b, int width, double scale,
 
 /* The products of block.h, each out of line: their registers are their own. */
 
-/* out (keys x 16) = a (keys x width) x (width x 16): the vectors of which a lane
-** sees the key */
-OUT_OF_LINE void times_lanes (const sl_lane_block *b, int width,
+/* Rows j .. end - 1 of out (keys x 16) = a (keys x width) x (width x 16): the
+** vectors of which a lane sees the key */
+OUT_OF_LINE void times_lanes (const sl_lane_block *b, int j, int end, int width,
                               const sl_grid *a, const real *x, real *out) {
   for (int l = 0; l < SL_QUERIES; l += SL_WIDE * SL_LANES) {
-    const int near = sl_most (b, l, SL_LANES);
-    const int far = SL_WIDE == 1 ? 0 : sl_most (b, l + SL_LANES, SL_LANES);
-    const int both = SL_WIDE == 1 ? 0 : sl_least (near, far);
+    const int near = sl_until (j, sl_most (b, l, SL_LANES), end);
+    const int far =
+        SL_WIDE == 1 ? j
+                     : sl_until (j, sl_most (b, l + SL_LANES, SL_LANES), end);
+    const int both = SL_WIDE == 1 ? j : sl_least (near, far);
     const int more = near > both ? l : l + SL_LANES;
     if (a->col != 1) {
       for (int v = l; v < l + SL_WIDE * SL_LANES; v += SL_LANES)
-        strip_1 (sl_most (b, v, SL_LANES), width, a->x, a->row, a->col, x + v,
-                 SL_QUERIES, 0, out + v, SL_QUERIES);
+        strip_1 (sl_until (j, sl_most (b, v, SL_LANES), end) - j, width,
+                 a->x + j * a->row, a->row, a->col, x + v, SL_QUERIES, 0,
+                 out + sl_at (j, v), SL_QUERIES);
       continue;
     }
     if (SL_WIDE == 2)
-      sl_times_lanes (2, strip_2, l, 0, both, width, a->x, a->row, 1, x, out);
+      sl_times_lanes (2, strip_2, l, j, both, width, a->x, a->row, 1, x, out);
     sl_times_lanes (1, strip_1, more, both, near > far ? near : far, width,
                     a->x, a->row, 1, x, out);
   }
@@ -180,16 +222,24 @@ static void tell (sl_head *h, const sl_lane_block *b) {
   h->call.seen = b->seen;
 }
 
-/* S^T = scale K Q^T - slope |i - j|, and W = plugin (S). */
-static void weigh (sl_head *h, const sl_lane_block *b) {
-  real *q = sl_scratch (h, h->p->kt);
-  transpose (b, h->p->d, h->attr->scale, h->q, q);
-  times_lanes (b, h->p->d, &h->k, q, b->scores);
-  if (h->slope != 0) tilt (h, b);
-  sl_hide (b, -SL_MAX_REAL, b->scores);
-  tell (h, b);
-  h->block->forward (&h->call, b->keys, b->scores, b->weights);
-  sl_hide (b, 0, b->weights);
+/* S^T = scale K Q^T */
+static void score (sl_head *h, const sl_lane_block *b, int j, int end) {
+  times_lanes (b, j, end, h->p->d, &h->k, b->q, b->scores);
+}
+
+/* S -= slope |i - j|, and W = plugin (S). */
+static void weigh (sl_head *h, const sl_team *g) {
+  for (int i = 0; i < g->n; i++)
+    transpose (&g->block[i], h->p->d, h->attr->scale, h->q, g->block[i].q);
+  each_tile (h, g->block, g->n, score);
+  for (int i = 0; i < g->n; i++) {
+    const sl_lane_block *b = &g->block[i];
+    if (h->slope != 0) tilt (h, b);
+    sl_hide (b, -SL_MAX_REAL, b->scores);
+    tell (h, b);
+    h->block->forward (&h->call, b->keys, b->scores, b->weights);
+    sl_hide (b, 0, b->weights);
+  }
 }
 
 /* Weights and scores of the block as rows, for the observer. */
@@ -211,27 +261,25 @@ static void observe (const sl_head *h, const sl_lane_block *b, int rows) {
 }
 
 /* O = W V */
-static void forward_block (sl_head *h, int row) {
+static void answer (sl_head *h, const sl_lane_block *b, int j, int end) {
+  to_queries (h, b, j, end - j, h->p->dv, b->weights + sl_at (j, 0), &h->v,
+              j > 0, h->out + b->row * h->out_row, h->out_row);
+}
+
+/* The rows of a block are done but for those of no query. */
+static void finish (sl_head *h, const sl_lane_block *b) {
   const sl_attention_plan *p = h->p;
-  const int rows = sl_least (p->t - row, SL_QUERIES);
-  real *out = h->out + row * h->out_row;
-  sl_lane_block b;
-  place (h, row, &b);
-  if (b.queries > 0) {
-    weigh (h, &b);
-    for (int j = 0; j < b.keys; j += KEYS_AT_ONCE)
-      to_queries (h, &b, j, sl_least (b.keys - j, KEYS_AT_ONCE), p->dv,
-                  b.weights + sl_at (j, 0), &h->v, j > 0, out, h->out_row);
-    /* the last query has met every value, with weight 0 or not */
-    if (b.first < b.keys &&
-        !all_finite (p->dv, out + (b.queries - 1) * h->out_row))
-      for (int i = 0; i < b.queries; i++)
-        product (h, 1, p->dv, sl_sees (&b, i), b.weights + i, 1, SL_QUERIES,
-                 h->v, 0, out + i * h->out_row, h->out_row);
-  }
-  for (int i = b.queries; i < rows; i++)
+  const int rows = sl_least (p->t - b->row, SL_QUERIES);
+  real *out = h->out + b->row * h->out_row;
+  /* the last query has met every value, with weight 0 or not */
+  if (b->first < b->keys &&
+      !all_finite (p->dv, out + (b->queries - 1) * h->out_row))
+    for (int i = 0; i < b->queries; i++)
+      product (h, 1, p->dv, sl_sees (b, i), b->weights + i, 1, SL_QUERIES, h->v,
+               0, out + i * h->out_row, h->out_row);
+  for (int i = b->queries; i < rows; i++)
     memset (out + i * h->out_row, 0, (size_t)p->dv * sizeof *out);
-  if (h->run->observer) observe (h, &b, rows);
+  if (h->run->observer) observe (h, b, rows);
 }
 
 /* to (keys x n) = or += a x, for the keys j .. end - 1 */
@@ -248,20 +296,38 @@ static void add_keys (const sl_head *h, const sl_lane_block *b,
              to->row);
 }
 
-/* dQ += dS K; dK += dS^T Q; dV += W^T dO, for the keys j .. end - 1 */
-static void spread (const sl_head *h, const sl_lane_block *b, int j, int end) {
+/* The rows of dq, dk and dv before these have been written. */
+static void note (sl_head *h, int queries, int keys) {
+  h->dq.written = sl_most_of (h->dq.written, queries);
+  h->dk.written = sl_most_of (h->dk.written, keys);
+  h->dv.written = sl_most_of (h->dv.written, keys);
+}
+
+/* The plugin's gradient is that of scale q.k. */
+static void rescale (const sl_head *h, const sl_lane_block *b, int j, int end) {
+  const real scale = (real)h->attr->scale;
+  if (scale != 1)
+    for (ptrdiff_t i = sl_at (j, 0); i < sl_at (end, 0); i++)
+      b->dscores[i] *= scale;
+}
+
+/* dQ += dS K; dK += dS^T Q; dV += W^T dO */
+static void spread (sl_head *h, const sl_lane_block *b, int j, int end) {
   const sl_attention_plan *p = h->p;
+  rescale (h, b, j, end);
   if (h->dq.x)
     to_queries (h, b, j, end - j, p->d, b->dscores + sl_at (j, 0), &h->k,
                 j > 0 || b->row < h->dq.written, h->dq.x + b->row * h->dq.row,
                 h->dq.row);
   if (h->dk.x) add_keys (h, b, &h->dk, j, end, p->d, b->dscores, &h->q);
   if (h->dv.x) add_keys (h, b, &h->dv, j, end, p->dv, b->weights, &h->dout);
+  note (h, b->row + b->queries, end);
 }
 
 /* The same, each query and each key by itself. */
-static void spread_singly (const sl_head *h, const sl_lane_block *b) {
+static void spread_singly (sl_head *h, const sl_lane_block *b) {
   const sl_attention_plan *p = h->p;
+  rescale (h, b, 0, b->keys);
   for (int i = 0; h->dq.x && i < b->queries; i++)
     product (h, 1, p->d, sl_sees (b, i), b->dscores + i, 1, SL_QUERIES, h->k,
              b->row < h->dq.written, h->dq.x + (b->row + i) * h->dq.row,
@@ -277,11 +343,7 @@ static void spread_singly (const sl_head *h, const sl_lane_block *b) {
                sl_from (h->dout, b->row + i), j < h->dv.written,
                h->dv.x + j * h->dv.row, h->dv.row);
   }
-}
-
-/* The block's rows of dq, and its keys' rows of dk and dv, have been written. */
-static void note (sl_sum *s, int rows) {
-  if (s->written < rows) s->written = rows;
+  note (h, b->row + b->queries, b->keys);
 }
 
 /* 1 if no query, output gradient or partly seen key has a number that is not
@@ -297,39 +359,60 @@ static int is_clean (const sl_lane_block *b) {
   return are_finite (sum);
 }
 
-/* dW = dO V^T; dS = scale plugin' (dW) */
-static void backward_block (sl_head *h, int row) {
-  const sl_attention_plan *p = h->p;
-  const real scale = (real)h->attr->scale;
-  real *dout = sl_scratch (h, p->vt);
+/* dW = dO V^T */
+static void grade (sl_head *h, const sl_lane_block *b, int j, int end) {
+  times_lanes (b, j, end, h->p->dv, &h->v, b->dout, b->dweights);
+}
+
+/* dS = plugin' (dW); 1 if what the block adds must be added singly. */
+static int unweigh (sl_head *h, const sl_lane_block *b) {
   int singly;
-  sl_lane_block b;
-  place (h, row, &b);
-  if (p->recompute) weigh (h, &b);
-  transpose (&b, p->dv, 1, h->dout, dout);
-  times_lanes (&b, p->dv, &h->v, dout, b.dweights);
-  sl_hide (&b, 0, b.dweights);
-  singly = b.first < b.keys && !is_clean (&b);
-  tell (h, &b);
-  h->block->backward (&h->call, b.keys, b.scores, b.weights, b.dweights,
-                      b.dscores, sl_scratch (h, p->dparam));
-  sl_hide (&b, 0, b.dscores);
-  if (scale != 1)
-    for (ptrdiff_t i = 0; i < sl_at (b.keys, 0); i++) b.dscores[i] *= scale;
-  if (singly)
-    spread_singly (h, &b);
-  else
-    for (int j = 0; j < b.keys; j += KEYS_AT_ONCE)
-      spread (h, &b, j, sl_least (b.keys, j + KEYS_AT_ONCE));
-  note (&h->dq, row + b.queries);
-  note (&h->dk, b.keys);
-  note (&h->dv, b.keys);
+  sl_hide (b, 0, b->dweights);
+  singly = b->first < b->keys && !is_clean (b);
+  tell (h, b);
+  h->block->backward (&h->call, b->keys, b->scores, b->weights, b->dweights,
+                      b->dscores, sl_scratch (h, h->p->dparam));
+  sl_hide (b, 0, b->dscores);
+  return singly;
+}
+
+static void backward_team (sl_head *h, const sl_team *g) {
+  int singly[SL_TOGETHER], any = 0;
+  if (h->p->recompute) weigh (h, g);
+  for (int i = 0; i < g->n; i++)
+    transpose (&g->block[i], h->p->dv, 1, h->dout, g->block[i].dout);
+  each_tile (h, g->block, g->n, grade);
+  for (int i = 0; i < g->n; i++) any |= singly[i] = unweigh (h, &g->block[i]);
+  if (!any) each_tile (h, g->block, g->n, spread);
+  for (int i = 0; any && i < g->n; i++) /* the sums of a key keep their order */
+    if (singly[i])
+      spread_singly (h, &g->block[i]);
+    else
+      each_tile (h, &g->block[i], 1, spread);
 }
 
 void SL (sl_lanes_forward) (sl_head *h) {
-  for (int row = 0; row < h->p->t; row += SL_QUERIES) forward_block (h, row);
+  int row = 0;
+  while (row < h->n) {
+    sl_team g;
+    place_team (h, row, &g);
+    weigh (h, &g);
+    each_tile (h, g.block, g.n, answer);
+    for (int i = 0; i < g.n; i++) finish (h, &g.block[i]);
+    row += g.n * SL_QUERIES;
+  }
+  for (; row < h->p->t; row += SL_QUERIES) { /* padding */
+    sl_lane_block b;
+    place (h, row, 0, &b);
+    finish (h, &b);
+  }
 }
 
 void SL (sl_lanes_backward) (sl_head *h) {
-  for (int row = 0; row < h->n; row += SL_QUERIES) backward_block (h, row);
+  for (int row = 0; row < h->n;) {
+    sl_team g;
+    place_team (h, row, &g);
+    backward_team (h, &g);
+    row += g.n * SL_QUERIES;
+  }
 }
