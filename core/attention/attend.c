@@ -6,10 +6,14 @@
 
 enum { SMALL = 1 << 17 }; /* query-key products that one thread does alone */
 
+static real *place_of (const sl_view *v, int sequence, int h, int width) {
+  return (real *)v->data + sequence * v->stride[0] +
+         (ptrdiff_t)h * width * v->stride[2];
+}
+
 static sl_grid head_of (const sl_view *v, int sequence, int h, int width) {
-  const real *x = (const real *)v->data + sequence * v->stride[0] +
-                  (ptrdiff_t)h * width * v->stride[2];
-  return (sl_grid){ x, v->stride[1], v->stride[2] };
+  return (sl_grid){ place_of (v, sequence, h, width), v->stride[1],
+                    v->stride[2] };
 }
 
 /* The transpose of the first n rows of m: a copy when it is read once a block,
@@ -36,11 +40,6 @@ static sl_grid gather (sl_grid m, int n, int width, real *copy) {
       for (ptrdiff_t j = 0; j < width; j++)
         copy[i * width + j] = m.x[i * m.row + j * m.col];
   return (sl_grid){ copy, width, 1 };
-}
-
-static real *place_of (const sl_view *v, int sequence, int h, int width) {
-  return (real *)v->data + sequence * v->stride[0] +
-         (ptrdiff_t)h * width * v->stride[2];
 }
 
 /* Where the gradient of a head is summed: in place if its elements are

@@ -27,7 +27,8 @@ typedef struct sl_lane_block {
 enum {
   SL_WIDE = (int)SL_QUERIES > (int)SL_LANES ? 2 : 1, /* vectors of a strip */
   /* rows of a tile of one vector: sums that hide the latency of an addition */
-  SL_HIGH = 8
+  SL_HIGH = 8,
+  SL_NEAR = 128 /* keys that stay in the first cache, with their values */
 };
 
 static inline int sl_least (int a, int b) {
@@ -74,31 +75,41 @@ static inline int sl_is_whole (const sl_grid *x, ptrdiff_t n) {
   return x->col == 1 && n % SL_LANES == 0;
 }
 
-/* The three products of a block, 'vectors' (1 or 2) of the result wide. Rows that
-** fill no tile go through 'rest', which is sl_strip out of line. */
-typedef void (*sl_rest) (ptrdiff_t m, ptrdiff_t k, const real *a,
-                         ptrdiff_t a_row, ptrdiff_t a_col, const real *b,
-                         ptrdiff_t b_row, int add, real *c, ptrdiff_t c_row);
+/* c (m x 1 or 2 vectors) = or += a (m x k) b, out of line: what fills no tile. */
+#define SL_REST(name, vectors)                                             \
+  static __attribute__ ((noinline, unused)) void name (                    \
+      ptrdiff_t m, ptrdiff_t k, const real *a, ptrdiff_t a_row,            \
+      ptrdiff_t a_col, const real *b, ptrdiff_t b_row, int add, real *c,   \
+      ptrdiff_t c_row) {                                                   \
+    sl_strip (0, vectors, m, k, a, a_row, a_col, b, b_row, add, c, c_row); \
+  }
+SL_REST (sl_rest_1, 1)
+SL_REST (sl_rest_2, 2)
+#undef SL_REST
+#define SL_REST_OF(vectors) ((vectors) == 2 ? sl_rest_2 : sl_rest_1)
+
+/* The three products of a block, 'vectors' (1 or 2) of the result wide. */
 
 /* Rows of out (keys x 16) = a (keys x width) x (width x 16), from row j to row
 ** 'end', at the lanes from l on. */
-SL_INLINE void sl_times_lanes (int vectors, sl_rest rest, int l, int j, int end,
+SL_INLINE void sl_times_lanes (int vectors, int l, int j, int end,
                                ptrdiff_t width, const real *a, ptrdiff_t a_row,
-                               ptrdiff_t a_col, const real *x, real *out) {
+                               const real *x, real *out) {
   const int rows = vectors == 2 ? SL_ROWS : SL_HIGH;
   for (; j + rows <= end; j += rows)
-    sl_tile (rows, vectors, width, a + j * a_row, a_row, a_col, x + l,
-             SL_QUERIES, 0, out + sl_at (j, l), SL_QUERIES);
+    sl_tile (rows, vectors, width, a + j * a_row, a_row, 1, x + l, SL_QUERIES,
+             0, out + sl_at (j, l), SL_QUERIES);
   if (j < end)
-    rest (end - j, width, a + j * a_row, a_row, a_col, x + l, SL_QUERIES, 0,
-          out + sl_at (j, l), SL_QUERIES);
+    SL_REST_OF (vectors)
+    (end - j, width, a + j * a_row, a_row, 1, x + l, SL_QUERIES, 0,
+     out + sl_at (j, l), SL_QUERIES);
 }
 
 /* Columns of c (queries x ...) = or += a x, for the n keys from key 'from' on:
 ** column 0 of a (queries x keys), row 0 of x. A query that sees none of them
 ** must be one to add to. */
-SL_INLINE void sl_to_queries (int vectors, sl_rest rest, const sl_lane_block *b,
-                              int from, int n, const real *a, ptrdiff_t a_row,
+SL_INLINE void sl_to_queries (int vectors, const sl_lane_block *b, int from,
+                              int n, const real *a, ptrdiff_t a_row,
                               ptrdiff_t a_col, const real *x, ptrdiff_t x_row,
                               int add, real *c, ptrdiff_t c_row) {
   const int rows = vectors == 2 ? SL_ROWS : SL_HIGH;
@@ -110,16 +121,17 @@ SL_INLINE void sl_to_queries (int vectors, sl_rest rest, const sl_lane_block *b,
                c + i * c_row, c_row);
   }
   if (i < b->queries)
-    rest (b->queries - i, sl_least (n, b->keys - from), a + i * a_row, a_row,
-          a_col, x, x_row, add, c + i * c_row, c_row);
+    SL_REST_OF (vectors)
+    (b->queries - i, sl_least (n, b->keys - from), a + i * a_row, a_row, a_col,
+     x, x_row, add, c + i * c_row, c_row);
 }
 
 /* Columns of c (n keys x ...) = or += a x, over the queries: row 0 of a (keys x
 ** queries) and c is key 'from', row 0 of x is query 0. */
-SL_INLINE void sl_to_keys (int vectors, sl_rest rest, const sl_lane_block *b,
-                           int from, int n, const real *a, ptrdiff_t a_row,
-                           ptrdiff_t a_col, const real *x, ptrdiff_t x_row,
-                           int add, real *c, ptrdiff_t c_row) {
+SL_INLINE void sl_to_keys (int vectors, const sl_lane_block *b, int from, int n,
+                           const real *a, ptrdiff_t a_row, ptrdiff_t a_col,
+                           const real *x, ptrdiff_t x_row, int add, real *c,
+                           ptrdiff_t c_row) {
   const int rows = vectors == 2 ? SL_ROWS : SL_HIGH;
   int j = 0;
   for (; j + rows <= n; j += rows) {
@@ -129,8 +141,9 @@ SL_INLINE void sl_to_keys (int vectors, sl_rest rest, const sl_lane_block *b,
   }
   if (j < n) {
     const int i = sl_from_query (b, from + j);
-    rest (n - j, b->queries - i, a + j * a_row + i * a_col, a_row, a_col,
-          x + i * x_row, x_row, add, c + j * c_row, c_row);
+    SL_REST_OF (vectors)
+    (n - j, b->queries - i, a + j * a_row + i * a_col, a_row, a_col,
+     x + i * x_row, x_row, add, c + j * c_row, c_row);
   }
 }
 

@@ -18,8 +18,6 @@
 #include "attention/block.h"
 #include <string.h>
 
-enum { KEYS_AT_ONCE = 128 }; /* with their values, in the first cache */
-
 /* Neighbours, each with a query or more; the last sees most keys. */
 typedef struct sl_team {
   int n;
@@ -78,23 +76,14 @@ typedef void (*sl_work) (sl_head *h, const sl_lane_block *b, int j, int end);
 /* Every tile of keys while it is near: all n neighbours, in their order. */
 SL_INLINE void each_tile (sl_head *h, const sl_lane_block *b, int n,
                           sl_work work) {
-  for (int j = 0; j < b[n - 1].keys; j += KEYS_AT_ONCE)
+  for (int j = 0; j < b[n - 1].keys; j += SL_NEAR)
     for (int i = 0; i < n; i++) {
-      const int end = sl_least (b[i].keys, j + KEYS_AT_ONCE);
+      const int end = sl_least (b[i].keys, j + SL_NEAR);
       if (j < end) work (h, &b[i], j, end);
     }
 }
 
 #define OUT_OF_LINE static __attribute__ ((noinline))
-#define STRIP(name, vectors)                                                   \
-  OUT_OF_LINE void name (ptrdiff_t m, ptrdiff_t k, const real *a,              \
-                         ptrdiff_t a_row, ptrdiff_t a_col, const real *b,      \
-                         ptrdiff_t b_row, int add, real *c, ptrdiff_t c_row) { \
-    sl_strip (0, vectors, m, k, a, a_row, a_col, b, b_row, add, c, c_row);     \
-  }
-STRIP (strip_1, 1)
-STRIP (strip_2, 2)
-
 /* out (width x 16) = scale times the transpose of the queries' rows of m; 0 in
 ** lanes that are no queries. */
 OUT_OF_LINE void transpose (const sl_lane_block *b, int width, double scale,
@@ -123,15 +112,15 @@ OUT_OF_LINE void times_lanes (const sl_lane_block *b, int j, int end, int width,
     const int more = near > both ? l : l + SL_LANES;
     if (a->col != 1) {
       for (int v = l; v < l + SL_WIDE * SL_LANES; v += SL_LANES)
-        strip_1 (sl_until (j, sl_most (b, v, SL_LANES), end) - j, width,
-                 a->x + j * a->row, a->row, a->col, x + v, SL_QUERIES, 0,
-                 out + sl_at (j, v), SL_QUERIES);
+        sl_rest_1 (sl_until (j, sl_most (b, v, SL_LANES), end) - j, width,
+                   a->x + j * a->row, a->row, a->col, x + v, SL_QUERIES, 0,
+                   out + sl_at (j, v), SL_QUERIES);
       continue;
     }
     if (SL_WIDE == 2)
-      sl_times_lanes (2, strip_2, l, j, both, width, a->x, a->row, 1, x, out);
-    sl_times_lanes (1, strip_1, more, both, near > far ? near : far, width,
-                    a->x, a->row, 1, x, out);
+      sl_times_lanes (2, l, j, both, width, a->x, a->row, x, out);
+    sl_times_lanes (1, more, both, near > far ? near : far, width, a->x, a->row,
+                    x, out);
   }
 }
 
@@ -160,11 +149,11 @@ OUT_OF_LINE void to_queries (const sl_head *h, const sl_lane_block *b, int from,
     return;
   }
   for (; j + 2 * SL_LANES <= n; j += 2 * SL_LANES)
-    sl_to_queries (2, strip_2, b, from, keys, a, 1, SL_QUERIES, rows + j,
-                   x->row, add, c + j, c_row);
+    sl_to_queries (2, b, from, keys, a, 1, SL_QUERIES, rows + j, x->row, add,
+                   c + j, c_row);
   if (j < n)
-    sl_to_queries (1, strip_1, b, from, keys, a, 1, SL_QUERIES, rows + j,
-                   x->row, add, c + j, c_row);
+    sl_to_queries (1, b, from, keys, a, 1, SL_QUERIES, rows + j, x->row, add,
+                   c + j, c_row);
 }
 
 /* c (keys x n) = or += a x, for 'keys' keys from key 'from' on, which is row 0 of
@@ -180,11 +169,11 @@ OUT_OF_LINE void to_keys (const sl_head *h, const sl_lane_block *b, int from,
     return;
   }
   for (; j + 2 * SL_LANES <= n; j += 2 * SL_LANES)
-    sl_to_keys (2, strip_2, b, from, keys, a, SL_QUERIES, 1, rows + j, x->row,
-                add, c + j, c_row);
+    sl_to_keys (2, b, from, keys, a, SL_QUERIES, 1, rows + j, x->row, add,
+                c + j, c_row);
   if (j < n)
-    sl_to_keys (1, strip_1, b, from, keys, a, SL_QUERIES, 1, rows + j, x->row,
-                add, c + j, c_row);
+    sl_to_keys (1, b, from, keys, a, SL_QUERIES, 1, rows + j, x->row, add,
+                c + j, c_row);
 }
 
 /* 1 if the lanes of every vector are finite: 0 x is 0 then, else NaN. */

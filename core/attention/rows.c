@@ -13,7 +13,6 @@
 #include <string.h>
 
 enum { SHORT = 1024 }; /* numbers that are faster cleared than looked at */
-enum { NEAR = 128 };   /* keys that stay in the first cache with their values */
 
 /* R query rows against the keys lo .. lo + N - 1, and what each row sees. The
 ** four matrices have rows of all keys; column 0 is key 0. */
@@ -34,17 +33,9 @@ static void product (const sl_head *h, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k,
    sl_scratch (h, h->p->product));
 }
 
-static __attribute__ ((noinline)) void strip (ptrdiff_t m, ptrdiff_t k,
-                                              const real *a, ptrdiff_t a_row,
-                                              ptrdiff_t a_col, const real *b,
-                                              ptrdiff_t b_row, int add, real *c,
-                                              ptrdiff_t c_row) {
-  sl_strip (0, 2, m, k, a, a_row, a_col, b, b_row, add, c, c_row);
-}
-
 /* 1 if the two products below may leave out what no row of a tile sees. */
 static int may_skip (const block *b, const sl_grid *x, int width) {
-  return b->simple && b->hi <= NEAR && sl_is_whole (x, width) &&
+  return b->simple && b->hi <= SL_NEAR && sl_is_whole (x, width) &&
          width % (2 * SL_LANES) == 0;
 }
 
@@ -55,8 +46,8 @@ static void to_queries (const sl_head *h, const block *b, int width,
   const ptrdiff_t keys = h->p->keys;
   if (may_skip (b, &x, width))
     for (int j = 0; j < width; j += 2 * SL_LANES)
-      sl_to_queries (2, strip, &b->seen, 0, b->hi, a, keys, 1, x.x + j, x.row,
-                     add, c + j, row);
+      sl_to_queries (2, &b->seen, 0, b->hi, a, keys, 1, x.x + j, x.row, add,
+                     c + j, row);
   else
     product (h, b->rows, width, b->hi - b->lo, 1,
              (sl_grid){ a + b->lo, keys, 1 }, sl_from (x, b->lo), (real)add, c,
@@ -84,8 +75,8 @@ static void to_keys (const sl_head *h, const block *b, int width, const real *a,
   real *c = to->x;
   if (may_skip (b, &x, width))
     for (int j = 0; j < width; j += 2 * SL_LANES)
-      sl_to_keys (2, strip, &b->seen, 0, b->hi, a, 1, keys, x.x + j, x.row, add,
-                  c + j, row);
+      sl_to_keys (2, &b->seen, 0, b->hi, a, 1, keys, x.x + j, x.row, add, c + j,
+                  row);
   else
     product (h, b->hi - b->lo, width, b->rows, 1,
              (sl_grid){ a + b->lo, 1, keys }, x, (real)add, c + b->lo * row,

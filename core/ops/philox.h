@@ -6,6 +6,7 @@
 #ifndef SL_PHILOX_H
 #define SL_PHILOX_H
 #include "base/random.h"
+#include "ops/shuffle.h"
 #include <string.h>
 
 /* Counters come in lots of this many: of three vectors, at most. */
@@ -96,18 +97,13 @@ static inline void sl_philox_round (const sl_wide key[2], int n,
 #define SL_TURNS_LOW 0, 2
 #define SL_TURNS_HIGH 1, 3
 #endif
-#ifdef __clang__
-#define SL_TURNS(a, b, ...) __builtin_shufflevector (a, b, __VA_ARGS__)
-#else
-#define SL_TURNS(a, b, ...) __builtin_shuffle (a, b, (sl_wide){ __VA_ARGS__ })
-#endif
 
 /* The four words of each counter, one counter behind the other. */
 static inline void sl_philox_store (const sl_wide x[4], uint32_t *words) {
   const sl_wide low = (sl_wide){ 0 } + 0xffffffffu;
   const sl_wide a = (x[0] & low) | x[1] << 32, b = (x[2] & low) | x[3] << 32;
-  const sl_wide first = SL_TURNS (a, b, SL_TURNS_LOW);
-  const sl_wide second = SL_TURNS (a, b, SL_TURNS_HIGH);
+  const sl_wide first = SL_SHUFFLE (sl_wide, a, b, SL_TURNS_LOW);
+  const sl_wide second = SL_SHUFFLE (sl_wide, a, b, SL_TURNS_HIGH);
   memcpy (words, &first, sizeof first);
   memcpy (words + 2 * SL_WIDE, &second, sizeof second);
 }

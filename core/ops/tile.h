@@ -8,6 +8,7 @@
 ** Numeric code: include it from files that are compiled per precision. */
 #ifndef SL_TILE_H
 #define SL_TILE_H
+#include "ops/shuffle.h"
 #include <sinklab/lanes.h>
 
 /* Rows of a tile: two vectors a row give as many sums as hide the latency of an
@@ -172,25 +173,17 @@ typedef real sl_side
     __attribute__ ((vector_size (16), aligned (sizeof (real)), may_alias));
 #endif
 enum { SL_SIDE = sizeof (sl_side) / sizeof (real) };
-/* The elements of a, then b, that the list names; gcc 11 has an older word for
-** it. */
-#if defined __clang__ || __GNUC__ >= 12
-#define SL_SHUFFLE(a, b, ...) __builtin_shufflevector (a, b, __VA_ARGS__)
-#else
 #ifdef SL_SINGLE
 typedef int32_t sl_side_list __attribute__ ((vector_size (sizeof (sl_side))));
 #else
 typedef int64_t sl_side_list __attribute__ ((vector_size (sizeof (sl_side))));
 #endif
-#define SL_SHUFFLE(a, b, ...) \
-  __builtin_shuffle (a, b, (sl_side_list){ __VA_ARGS__ })
-#endif
 #define SL_LIST(...) __VA_ARGS__
-#define SL_SWAP(i, j, low, high)                      \
-  do {                                                \
-    const sl_side one = SL_SHUFFLE (r[i], r[j], low); \
-    r[j] = SL_SHUFFLE (r[i], r[j], high);             \
-    r[i] = one;                                       \
+#define SL_SWAP(i, j, low, high)                                    \
+  do {                                                              \
+    const sl_side one = SL_SHUFFLE (sl_side_list, r[i], r[j], low); \
+    r[j] = SL_SHUFFLE (sl_side_list, r[i], r[j], high);             \
+    r[i] = one;                                                     \
   } while (0)
 #if defined SL_SINGLE && SL_LANE_BYTES > 16
 #define SL_ELEMENTS(i, j)                            \
