@@ -3,7 +3,7 @@
 #include "sinks/hidden.h"
 #include <math.h>
 
-#define HIDDEN "sinklab.sinks.hidden"
+#define HIDDEN "sinklab.hidden"
 #define FOUND "sinklab.hidden_found"
 
 typedef struct box {

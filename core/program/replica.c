@@ -373,11 +373,9 @@ sl_view sl_replica_value (const sl_replica *r, const sl_tensor *t) {
 
 sl_view sl_replica_gradient (const sl_replica *r, const sl_tensor *t) {
   const ptrdiff_t i = sl_slot_find (r->program, t->storage);
-  const sl_slot *s = i < 0 ? NULL : &r->program->slot[i];
-  if (r->lean && s != NULL && s->made && !s->wanted) {
-    sl_view none = sl_tensor_view (t);
-    none.data = NULL;
-    return none;
-  }
-  return view_of (r, t, r->gradient);
+  sl_view v = view_of (r, t, r->gradient);
+  if (r->lean && i >= 0 && r->program->slot[i].made &&
+      !r->program->slot[i].wanted)
+    v.data = NULL; /* another's by now */
+  return v;
 }
