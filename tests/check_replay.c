@@ -267,6 +267,15 @@ START_TEST (samples_do_not_depend_on_the_cut) {
 }
 END_TEST
 
+/* Both have the same gradients of the parameters, to the bit. */
+static void same_gradients (const model *m, const sl_replica *a,
+                            const sl_replica *b) {
+  for (size_t i = 0; i < PARAMETERS; i++)
+    CLOSE (at (sl_replica_gradient (a, m->flat), m->dtype, i),
+           at (sl_replica_gradient (b, m->flat), m->dtype, i), 0, 0,
+           "parameter %zu", i);
+}
+
 /* What the step before left behind in the gradients of locals, or in the memory
 ** that is aimed at, must not show. */
 START_TEST (gradients_begin_anew) {
@@ -292,10 +301,7 @@ START_TEST (gradients_begin_anew) {
     sl_replica_forward (plain, &other, NULL);
     sl_replica_backward (plain, 0.5);
     sl_replica_backward (plain, 1.5);
-    for (size_t i = 0; i < PARAMETERS; i++)
-      CLOSE (at (sl_replica_gradient (used, m.flat), m.dtype, i),
-             at (sl_replica_gradient (plain, m.flat), m.dtype, i), 0, 0,
-             "parameter %zu", i);
+    same_gradients (&m, used, plain);
     for (int k = 0; k < m.n; k++) {
       const sl_view a = sl_replica_gradient (used, m.made[k]);
       const sl_view b = sl_replica_gradient (plain, m.made[k]);
@@ -328,10 +334,7 @@ START_TEST (lean_replicas_have_the_same_bits) {
       sl_replica_backward (plain, 0.5);
       sl_replica_backward (lean, 0.5);
     }
-    for (size_t i = 0; i < PARAMETERS; i++)
-      CLOSE (at (sl_replica_gradient (lean, m.flat), m.dtype, i),
-             at (sl_replica_gradient (plain, m.flat), m.dtype, i), 0, 0,
-             "parameter %zu", i);
+    same_gradients (&m, lean, plain);
     for (int k = 0; k < m.n; k++)
       if (m.made[k]->storage != m.flat->storage) {
         ck_assert_ptr_null (sl_replica_gradient (lean, m.made[k]).data);

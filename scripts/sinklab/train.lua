@@ -124,7 +124,8 @@ local function train(model, task, given)
     check.fail("%s: a batch of %d cannot be cut into %d groups", what, o.batch, groups)
   end
   local per_group = o.batch // groups
-  local shard = o.shard or divisor(per_group, math.max(1, shard_tokens(model, task) // task.seq_len))
+  local shard = o.shard or divisor(per_group,
+    math.max(1, shard_tokens(model, task) // task.seq_len))
   if per_group % shard ~= 0 then
     check.fail("%s: a group of %d sequences cannot be cut into shards of %d", what,
       per_group, shard)
