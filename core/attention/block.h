@@ -86,7 +86,8 @@ static inline int sl_is_whole (const sl_grid *x, ptrdiff_t n) {
 SL_REST (sl_rest_1, 1)
 SL_REST (sl_rest_2, 2)
 #undef SL_REST
-#define SL_REST_OF(vectors) ((vectors) == 2 ? sl_rest_2 : sl_rest_1)
+#define SL_REST_OF(vectors, ...) \
+  ((vectors) == 2 ? sl_rest_2 (__VA_ARGS__) : sl_rest_1 (__VA_ARGS__))
 
 /* The three products of a block, 'vectors' (1 or 2) of the result wide. */
 
@@ -100,9 +101,8 @@ SL_INLINE void sl_times_lanes (int vectors, int l, int j, int end,
     sl_tile (rows, vectors, width, a + j * a_row, a_row, 1, x + l, SL_QUERIES,
              0, out + sl_at (j, l), SL_QUERIES);
   if (j < end)
-    SL_REST_OF (vectors)
-    (end - j, width, a + j * a_row, a_row, 1, x + l, SL_QUERIES, 0,
-     out + sl_at (j, l), SL_QUERIES);
+    SL_REST_OF (vectors, end - j, width, a + j * a_row, a_row, 1, x + l,
+                SL_QUERIES, 0, out + sl_at (j, l), SL_QUERIES);
 }
 
 /* Columns of c (queries x ...) = or += a x, for the n keys from key 'from' on:
@@ -121,9 +121,9 @@ SL_INLINE void sl_to_queries (int vectors, const sl_lane_block *b, int from,
                c + i * c_row, c_row);
   }
   if (i < b->queries)
-    SL_REST_OF (vectors)
-    (b->queries - i, sl_least (n, b->keys - from), a + i * a_row, a_row, a_col,
-     x, x_row, add, c + i * c_row, c_row);
+    SL_REST_OF (vectors, b->queries - i, sl_least (n, b->keys - from),
+                a + i * a_row, a_row, a_col, x, x_row, add, c + i * c_row,
+                c_row);
 }
 
 /* Columns of c (n keys x ...) = or += a x, over the queries: row 0 of a (keys x
@@ -141,9 +141,8 @@ SL_INLINE void sl_to_keys (int vectors, const sl_lane_block *b, int from, int n,
   }
   if (j < n) {
     const int i = sl_from_query (b, from + j);
-    SL_REST_OF (vectors)
-    (n - j, b->queries - i, a + j * a_row + i * a_col, a_row, a_col,
-     x + i * x_row, x_row, add, c + j * c_row, c_row);
+    SL_REST_OF (vectors, n - j, b->queries - i, a + j * a_row + i * a_col,
+                a_row, a_col, x + i * x_row, x_row, add, c + j * c_row, c_row);
   }
 }
 
