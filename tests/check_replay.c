@@ -352,6 +352,45 @@ START_TEST (lean_replicas_have_the_same_bits) {
 }
 END_TEST
 
+/* Only half of a value is read: the gradient of the rest is zero, not what was
+** in its memory before. */
+START_TEST (unread_elements_have_no_gradient) {
+  static const sl_reduce_attr all = { 0 };
+  const ptrdiff_t count = PARAMETERS;
+  sl_context c = start (1);
+  model m = { .dtype = SL_F64 };
+  sl_tensor *whole, *half, *other;
+  m.flat = keep (&m, sl_tensor_new (SL_F64, 1, &count, &error));
+  sl_tensor_fill (m.flat, 0.3);
+  m.p = sl_program_begin (&c, &error);
+  whole = call1 (&m, &c, "sin", NULL, m.flat);
+  half = keep (&m, sl_tensor_narrow (whole, 0, 0, count / 2, &error));
+  half = call1 (&m, &c, "mean", &all, call1 (&m, &c, "exp", NULL, half));
+  /* backward does this first, and gives its memory back */
+  other = call1 (&m, &c, "sin", NULL, call1 (&m, &c, "exp", NULL, m.flat));
+  other = call1 (&m, &c, "mean", &all, other);
+  m.loss = call2 (&m, &c, "add", NULL, half, other);
+  sl_program_end (&c, m.p);
+  ck_assert_msg (m.loss && sl_program_want (m.p, m.flat, &error) == 0 &&
+                     sl_program_loss (m.p, m.loss, &error) == 0,
+                 "%s", error.text);
+  sl_replica *lean = sl_replica_new_lean (m.p, &error);
+  for (int i = 0; i < 2; i++) {
+    sl_replica_zero (lean);
+    sl_replica_forward (lean, NULL, NULL);
+    sl_replica_backward (lean, (double)count);
+  }
+  for (ptrdiff_t i = 0; i < count; i++)
+    CLOSE (at (sl_replica_gradient (lean, m.flat), SL_F64, (size_t)i),
+           cos (exp (0.3)) * exp (0.3) +
+               (i < count / 2 ? 2 * exp (sin (0.3)) * cos (0.3) : 0),
+           1e-12, 0, "parameter %td", i);
+  sl_replica_free (lean);
+  model_free (&m);
+  sl_context_free (&c);
+}
+END_TEST
+
 START_TEST (only_gradients_of_parameters_can_be_aimed) {
   sl_context c = start (1);
   model m = recorded (&c, SL_F32);
@@ -396,5 +435,6 @@ SUITE_MAIN ("replay", replay_is_what_ran_at_once,
             gradients_agree_with_differences, single_precision_follows_double,
             bits_do_not_depend_on_threads, samples_do_not_depend_on_the_cut,
             gradients_begin_anew, lean_replicas_have_the_same_bits,
+            unread_elements_have_no_gradient,
             only_gradients_of_parameters_can_be_aimed,
             every_failing_allocation_leaks_nothing)

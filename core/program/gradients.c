@@ -44,8 +44,6 @@ static int any_needed (const sl_node *n, int outputs,
   return 0;
 }
 
-/* Which elements of a slot have been written: a byte each. */
-
 /* Calls visit for the runs of adjacent elements of an operand until it returns
 ** 0; returns what the last call did (1 without any). */
 static int each_run (const sl_operand *o, unsigned char *bytes,
@@ -68,7 +66,7 @@ static int each_run (const sl_operand *o, unsigned char *bytes,
   }
 }
 
-enum { UNWRITTEN, WRITTEN, CLAIMED };
+enum { UNWRITTEN, WRITTEN, CLAIMED }; /* of an element: a byte each */
 
 /* Claim elements for the node that is looked at; 0 when one is taken. */
 static int claim (unsigned char *b, ptrdiff_t n) {
@@ -105,11 +103,13 @@ static int reads (const sl_node *n, size_t slot) {
   return 0;
 }
 
-/* How the gradient of one slot begins. 'bytes' has one for each element. */
+/* How the gradient of one slot begins. 'bytes' has one for each element. Those
+** of an inner one that no node reads are zero, and its memory may be shared. */
 static void plan_slot (const sl_program *p, sl_gradients *g, size_t slot,
                        unsigned char *bytes) {
+  const size_t count = p->slot[slot].storage->count;
   size_t first = g->n_back;
-  memset (bytes, UNWRITTEN, p->slot[slot].storage->count);
+  memset (bytes, UNWRITTEN, count);
   for (size_t i = 0; i < g->n_back; i++) {
     const sl_node *n = &p->node[g->back[i]];
     if (!reads (n, slot)) continue;
@@ -122,6 +122,8 @@ static void plan_slot (const sl_program *p, sl_gradients *g, size_t slot,
       if (n->operand[k].slot == slot)
         g->fresh[g->back[i]] |= (unsigned char)(1u << k);
   }
+  if (sl_gradients_inner (p, g, slot) && !all_written (bytes, (ptrdiff_t)count))
+    g->zero[slot] = first;
   return;
 zeroed:
   g->zero[slot] = first;
