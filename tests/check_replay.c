@@ -391,6 +391,35 @@ START_TEST (unread_elements_have_no_gradient) {
 }
 END_TEST
 
+/* The program's loss is another one by the time that backward runs. */
+START_TEST (a_replica_keeps_its_loss) {
+  static const sl_reduce_attr all = { 0 };
+  sl_context c = start (1);
+  model m = { .dtype = SL_F64 };
+  sl_tensor *other;
+  m.flat = keep (&m, sl_tensor_new (SL_F64, 1, (ptrdiff_t[]){ 2 }, &error));
+  sl_tensor_fill (m.flat, 0.3);
+  m.p = sl_program_begin (&c, &error);
+  m.loss = call1 (&m, &c, "sum", &all, call1 (&m, &c, "sin", NULL, m.flat));
+  other = call1 (&m, &c, "sum", &all, call1 (&m, &c, "exp", NULL, m.flat));
+  sl_program_end (&c, m.p);
+  ck_assert_int_eq (sl_program_want (m.p, m.flat, &error), 0);
+  ck_assert_int_eq (sl_program_loss (m.p, m.loss, &error), 0);
+  sl_replica *r = replica (&m);
+  ck_assert_int_eq (sl_program_loss (m.p, other, &error), 0);
+  for (int i = 0; i < 2; i++) {
+    sl_replica_zero (r);
+    sl_replica_forward (r, NULL, NULL);
+    sl_replica_backward (r, 1);
+    CLOSE (at (sl_replica_gradient (r, m.flat), SL_F64, 1), cos (0.3), 1e-15, 0,
+           "round %d", i);
+  }
+  sl_replica_free (r);
+  model_free (&m);
+  sl_context_free (&c);
+}
+END_TEST
+
 START_TEST (only_gradients_of_parameters_can_be_aimed) {
   sl_context c = start (1);
   model m = recorded (&c, SL_F32);
@@ -435,6 +464,6 @@ SUITE_MAIN ("replay", replay_is_what_ran_at_once,
             gradients_agree_with_differences, single_precision_follows_double,
             bits_do_not_depend_on_threads, samples_do_not_depend_on_the_cut,
             gradients_begin_anew, lean_replicas_have_the_same_bits,
-            unread_elements_have_no_gradient,
+            unread_elements_have_no_gradient, a_replica_keeps_its_loss,
             only_gradients_of_parameters_can_be_aimed,
             every_failing_allocation_leaks_nothing)

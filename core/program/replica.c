@@ -30,9 +30,10 @@ struct sl_replica {
   void **gradient;            /* per slot; NULL: not computed */
   void *wanted;               /* gradients of wanted storages, one piece */
   size_t wanted_bytes;
-  size_t aimed; /* the slot of sl_replica_aim */
-  int anew;     /* 1: it starts anew */
-  void *loss;   /* where backward puts the seed; NULL: nothing to do */
+  size_t aimed;     /* the slot of sl_replica_aim */
+  int anew;         /* 1: it starts anew */
+  void *loss;       /* where backward puts the seed; NULL: nothing to do */
+  size_t loss_slot; /* of the program when this was made */
   sl_dtype loss_dtype;
   double *seconds; /* NULL, or per node: in forward, in backward */
   sl_draw draw;
@@ -227,6 +228,7 @@ static sl_replica *new_replica (const sl_program *p, int lean, sl_error *e) {
         memcpy (r->value[i], s->data, s->count * sl_dtype_size (s->dtype));
     }
     if (p->has_loss && (plan.marks[p->loss.slot] & SL_NEEDED) == SL_NEEDED) {
+      r->loss_slot = p->loss.slot;
       r->loss_dtype = p->slot[p->loss.slot].storage->dtype;
       r->loss = (char *)r->gradient[p->loss.slot] +
                 p->loss.offset * (ptrdiff_t)sl_dtype_size (r->loss_dtype);
@@ -301,7 +303,7 @@ static void set_zero (const sl_replica *r, size_t slot) {
 
 /* The seed into the gradient of the loss, the rest of whose storage is 0. */
 static void start_backward (const sl_replica *r, double seed) {
-  set_zero (r, r->program->loss.slot);
+  set_zero (r, r->loss_slot);
   if (r->loss_dtype == SL_F32)
     *(float *)r->loss = (float)seed;
   else
@@ -317,8 +319,7 @@ void sl_replica_backward (sl_replica *r, double seed) {
   for (size_t i = 0; i < r->n_back; i++) {
     sl_run *run = &r->run[r->back[i]];
     for (; z < r->n_zeroed && r->zeroed[z].at == i; z++)
-      if (r->zeroed[z].slot != r->program->loss.slot)
-        set_zero (r, r->zeroed[z].slot);
+      if (r->zeroed[z].slot != r->loss_slot) set_zero (r, r->zeroed[z].slot);
     run->fresh =
         r->fresh[i] & (r->of_locals[i] | (r->anew ? r->of_aimed[i] : 0u));
     run->observer = NULL;
