@@ -191,6 +191,10 @@ START_TEST (folders_are_made_with_their_parents) {
   ck_assert_ptr_nonnull (strstr (e.text, "/f/g: cannot make the folder "));
   ck_assert_int_eq (sl_make_folders (in ("f"), &e), -1);
   ck_assert_int_eq (sl_make_folders ("", &e), -1);
+  /* why it cannot be made, not why it is no folder */
+  ck_assert_int_eq (symlink (in ("nowhere"), in ("link")), 0);
+  ck_assert_int_eq (sl_make_folders (in ("link"), &e), -1);
+  ck_assert_ptr_nonnull (strstr (e.text, "/link: File exists"));
   ck_assert_int_eq (chdir (folder), 0);
   ok (sl_make_folders ("r/s", &e));
   ck_assert (sl_folder_exists (in ("r/s")));

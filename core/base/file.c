@@ -119,9 +119,12 @@ failed:
 static int open_to_read (const char *path, size_t *size, sl_error *e) {
   struct stat info;
   int file = open (path, O_RDONLY | O_CLOEXEC);
-  if (file < 0)
-    return sl_fail (e, "%s: cannot read: %s", path, strerror (errno));
-  if (fstat (file, &info) == 0 && S_ISDIR (info.st_mode)) {
+  if (file < 0 || fstat (file, &info) != 0) {
+    sl_fail (e, "%s: cannot read: %s", path, strerror (errno));
+    if (file >= 0) close (file);
+    return -1;
+  }
+  if (S_ISDIR (info.st_mode)) {
     close (file);
     return sl_fail (e, "%s: cannot read: it is a folder", path);
   }
@@ -129,10 +132,10 @@ static int open_to_read (const char *path, size_t *size, sl_error *e) {
   return file;
 }
 
-/* A larger block with the n bytes of the old one, which is freed; NULL (and the
-** old one freed) if there is no memory. */
+/* A block of 'size' bytes and one more with the n bytes of the old one, which is
+** freed; NULL (and the old one freed) if there is no memory. */
 static char *grow (char *old, size_t n, size_t size) {
-  char *p = sl_alloc (size, 1);
+  char *p = size < SSIZE_MAX ? sl_alloc (size + 1, 1) : NULL;
   if (p && n) memcpy (p, old, n);
   sl_free (old);
   return p;
@@ -153,7 +156,7 @@ char *sl_file_read (const char *path, size_t limit, size_t *n, sl_error *e) {
     }
     if (!data || used == size) {
       size = data ? 2 * size + 4096 : size + 1;
-      data = size < SSIZE_MAX ? grow (data, used, size + 1) : NULL;
+      data = grow (data, used, size);
       if (!data) {
         sl_fail (e, "%s: cannot read: no memory for %zu bytes", path, size);
         goto failed;
@@ -185,9 +188,12 @@ int sl_make_folders (const char *path, sl_error *e) {
   for (size_t i = 1; i <= n; i++) {
     if (path[i] != '/' && path[i] != '\0') continue;
     part[i] = '\0';
-    if (mkdir (part, 0777) && !sl_folder_exists (part))
-      return sl_fail (e, "%s: cannot make the folder %s: %s", path, part,
-                      strerror (errno));
+    if (mkdir (part, 0777)) {
+      const int code = errno; /* looking for the folder sets it again */
+      if (!sl_folder_exists (part))
+        return sl_fail (e, "%s: cannot make the folder %s: %s", path, part,
+                        strerror (code));
+    }
     part[i] = path[i];
   }
   return 0;

@@ -26,8 +26,9 @@ char *sl_file_read (const char *path, size_t limit, size_t *n, sl_error *e);
 /* Make a folder and its parents; an existing folder is no error. */
 int sl_make_folders (const char *path, sl_error *e);
 
-/* Make one folder: 1 if it is new, 0 if there was one already, -1 and a
-** sentence otherwise. Of several that ask for the same name one gets 1. */
+/* Make one folder: 1 if it is new, 0 if there is something of this name already,
+** -1 and a sentence otherwise. Of several that ask for the same name one
+** gets 1. */
 int sl_make_folder (const char *path, sl_error *e);
 
 /* What changes when a file is written again: its size, inode and time of

@@ -154,7 +154,7 @@ static int system_make_folders (lua_State *L) {
   return outcome (L, sl_make_folders (luaL_checkstring (L, 1), &e), &e);
 }
 
-/* make_folder (path) -> true if it is new, false if it was there. */
+/* make_folder (path) -> true if it is new, false if the name is taken. */
 static int system_make_folder (lua_State *L) {
   sl_error e;
   int made = sl_make_folder (luaL_checkstring (L, 1), &e);
