@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "support/suite.h"
 #include "tensor/safetensors.h"
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -147,6 +148,32 @@ START_TEST (bad_names_are_refused) {
 }
 END_TEST
 
+/* Views that repeat one number: their bytes, summed, begin again at 0, and the
+** numbers of the first would have no room. */
+START_TEST (sizes_that_wrap_are_refused) {
+  const ptrdiff_t most = PTRDIFF_MAX / 16;
+  char names[5][2] = { "a", "b", "c", "d", "e" };
+  sl_tensor *few = counting (SL_F64, 10, 10);
+  sl_tensor *one = sl_tensor_scalar (SL_F64, 1, &error);
+  sl_tensor *many = sl_tensor_broadcast (one, 1, &most, &error);
+  sl_named items[5];
+  sl_tensors s = { .n = 5, .item = items };
+  begin ();
+  ck_assert_ptr_nonnull (many);
+  for (int i = 0; i < 5; i++)
+    items[i] = (sl_named){ names[i], i == 0 ? few : many };
+  ck_assert_int_eq (sl_safetensors_write (path, &s, &error), -1);
+  ck_assert_msg (strcmp (error.text + strlen (path) + 2,
+                         "the tensors up to 'c' take more bytes than a file "
+                         "can") == 0,
+                 "%s", error.text);
+  sl_tensor_release (few);
+  sl_tensor_release (one);
+  sl_tensor_release (many);
+  end ();
+}
+END_TEST
+
 #define ENTRY(name, dtype, shape, from, to)                \
   "\"" name "\":{\"dtype\":\"" dtype "\",\"shape\":" shape \
   ",\"data_offsets\":[" from "," to "]}"
@@ -262,5 +289,5 @@ END_TEST
 
 SUITE_MAIN ("safetensors", writes_the_format,
             round_trip_keeps_order_names_and_bits, bad_names_are_refused,
-            hostile_files_are_refused,
+            sizes_that_wrap_are_refused, hostile_files_are_refused,
             damage_and_failing_allocations_leak_nothing)

@@ -17,6 +17,37 @@ enum { DTYPES = sizeof dtypes / sizeof *dtypes };
 
 /* Write. */
 
+static size_t bytes_of (const sl_tensor *t) {
+  const sl_view v = sl_tensor_view (t);
+  return sl_view_count (&v) * sl_dtype_size (t->storage->dtype);
+}
+
+/* The entry of tensor number i, whose data begin at *bytes; these move on. */
+static int describe_one (json_t *root, const sl_named *item, size_t i,
+                         size_t *bytes, sl_error *e) {
+  const sl_tensor *t = item->tensor;
+  const size_t size = bytes_of (t), end = *bytes + size;
+  json_t *shape;
+  if (strcmp (item->name, SL_METADATA) == 0)
+    return sl_fail (e, "the name '%s' is reserved", item->name);
+  if (json_object_get (root, item->name) != NULL)
+    return sl_fail (e, "the name '%s' is given twice", item->name);
+  if (size > PTRDIFF_MAX - *bytes) /* views may repeat a few numbers */
+    return sl_fail (e, "the tensors up to '%s' take more bytes than a file can",
+                    item->name);
+  shape = json_array ();
+  for (int k = 0; k < t->ndim; k++)
+    json_array_append_new (shape, json_integer (t->dim[k]));
+  if (json_object_set_new (root, item->name,
+                           json_pack ("{s:s, s:o, s:[I, I]}", "dtype",
+                                      dtypes[t->storage->dtype], "shape", shape,
+                                      "data_offsets", (json_int_t)*bytes,
+                                      (json_int_t)end)) != 0)
+    return sl_fail (e, "the name of tensor %zu is not UTF-8", i + 1);
+  *bytes = end;
+  return 0;
+}
+
 /* The header as JSON; *bytes receives the size of the data. */
 static json_t *describe (const sl_tensors *s, size_t *bytes, sl_error *e) {
   json_t *root = json_object (), *meta = json_object ();
@@ -27,39 +58,10 @@ static json_t *describe (const sl_tensors *s, size_t *bytes, sl_error *e) {
                               json_string (s->meta[i].value)) == 0;
   if (s->n_meta > 0 && ok) ok = json_object_set (root, SL_METADATA, meta) == 0;
   json_decref (meta);
-  for (size_t i = 0; ok && i < s->n; i++) {
-    const sl_tensor *t = s->item[i].tensor;
-    const char *name = s->item[i].name;
-    sl_view v = sl_tensor_view (t);
-    size_t end =
-        *bytes + sl_view_count (&v) * sl_dtype_size (t->storage->dtype);
-    json_t *shape = json_array ();
-    if (strcmp (name, SL_METADATA) == 0 ||
-        json_object_get (root, name) != NULL) {
-      sl_fail (e, "the name '%s' %s", name,
-               strcmp (name, SL_METADATA) == 0 ? "is reserved"
-                                               : "is given twice");
-      json_decref (shape);
-      json_decref (root);
-      return NULL;
-    }
-    for (int k = 0; k < t->ndim; k++)
-      json_array_append_new (shape, json_integer (t->dim[k]));
-    ok = json_object_set_new (
-             root, name,
-             json_pack ("{s:s, s:o, s:[I, I]}", "dtype",
-                        dtypes[t->storage->dtype], "shape", shape,
-                        "data_offsets", (json_int_t)*bytes, (json_int_t)end)) ==
-         0;
-    if (!ok) {
-      sl_fail (e, "the name of tensor %zu is not UTF-8", i + 1);
-      json_decref (root);
-      return NULL;
-    }
-    *bytes = end;
-  }
+  if (!ok) sl_fail (e, "out of memory, or metadata that are not UTF-8");
+  for (size_t i = 0; ok && i < s->n; i++)
+    ok = describe_one (root, &s->item[i], i, bytes, e) == 0;
   if (ok) return root;
-  sl_fail (e, "out of memory, or metadata that are not UTF-8");
   json_decref (root);
   return NULL;
 }
@@ -95,10 +97,8 @@ int sl_safetensors_write (const char *path, const sl_tensors *s, sl_error *e) {
   at = 8 + padded;
   status = file == NULL ? -1 : 0;
   for (size_t i = 0; status == 0 && i < s->n; i++) {
-    const sl_tensor *t = s->item[i].tensor;
-    sl_view v = sl_tensor_view (t);
-    size_t k = sl_view_count (&v) * sl_dtype_size (t->storage->dtype);
-    status = put (t, file + at, k, &why);
+    const size_t k = bytes_of (s->item[i].tensor);
+    status = put (s->item[i].tensor, file + at, k, &why);
     at += k;
   }
   if (status < 0)
