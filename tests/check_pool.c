@@ -1,8 +1,9 @@
-/* check_pool.c - every index once, on the promised worker; sleep and wake. */
+/* check_pool.c - every index once, on a promised worker; help, sleep and wake. */
 #include "base/memory.h"
 #include "base/pool.h"
 #include "support/suite.h"
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -10,11 +11,16 @@
 
 enum { MOST = 40 };
 typedef struct record {
-  int workers, n;
   int runs[MOST], by[MOST]; /* of each index */
   pthread_t thread[MOST];   /* of each worker */
   int blocked[MOST];        /* worker has SIGINT and SIGTERM blocked */
+  int meeting;              /* tasks that wait for each other; 0: none do */
+  atomic_int here, done;
 } record;
+
+static void wait_for (atomic_int *x, int value) {
+  while (atomic_load (x) < value) sched_yield ();
+}
 
 static void note (void *context, int index, int worker) {
   record *r = context;
@@ -25,16 +31,8 @@ static void note (void *context, int index, int worker) {
   r->thread[worker] = pthread_self ();
   r->blocked[worker] =
       sigismember (&set, SIGINT) && sigismember (&set, SIGTERM);
-}
-
-/* The worker of an index, from the promise alone: deal out the range
-** lengths. */
-static int owner (const record *r, int index) {
-  int w = 0, end = 0;
-  for (;; w++) {
-    end += r->n / r->workers + (w < r->n % r->workers ? 1 : 0);
-    if (index < end) return w;
-  }
+  atomic_fetch_add (&r->here, 1);
+  wait_for (&r->here, r->meeting);
 }
 
 static sl_pool *pool_of (int workers) {
@@ -44,16 +42,16 @@ static sl_pool *pool_of (int workers) {
   return pool;
 }
 
-START_TEST (every_index_runs_once_on_its_worker) {
+START_TEST (every_index_runs_once_on_a_worker_below_n) {
   for (int workers = 1; workers <= 7; workers++) {
     sl_pool *pool = pool_of (workers);
     ck_assert_int_eq (sl_pool_workers (pool), workers);
     for (int n = 0; n < MOST; n++) {
-      record r = { .workers = workers, .n = n };
+      record r = { 0 };
       sl_pool_run (pool, n, note, &r);
       for (int i = 0; i < MOST; i++) {
         ck_assert_int_eq (r.runs[i], i < n);
-        if (i < n) ck_assert_int_eq (r.by[i], owner (&r, i));
+        if (i < n) ck_assert_int_lt (r.by[i], n < workers ? n : workers);
       }
     }
     sl_pool_free (pool);
@@ -61,8 +59,26 @@ START_TEST (every_index_runs_once_on_its_worker) {
 }
 END_TEST
 
+/* The first task of two workers waits for the others: whoever has it, only the
+** other worker is left for them. */
+static void hold (void *context, int index, int worker) {
+  record *r = context;
+  r->by[index] = worker;
+  if (index == 0) wait_for (&r->done, MOST - 1);
+  atomic_fetch_add (&r->done, 1);
+}
+
+START_TEST (who_is_done_helps) {
+  sl_pool *pool = pool_of (2);
+  record r = { 0 };
+  sl_pool_run (pool, MOST, hold, &r);
+  for (int i = 1; i < MOST; i++) ck_assert_int_ne (r.by[i], r.by[0]);
+  sl_pool_free (pool);
+}
+END_TEST
+
 START_TEST (workers_are_threads_deaf_to_interrupts) {
-  record r = { .workers = 4, .n = 4 };
+  record r = { .meeting = 4 }; /* so that nobody takes two */
   sl_pool *pool = pool_of (4);
   sl_pool_run (pool, 4, note, &r);
   ck_assert (pthread_equal (r.thread[0], pthread_self ()));
@@ -143,7 +159,8 @@ START_TEST (no_memory_is_an_error) {
 }
 END_TEST
 
-SUITE_MAIN ("pool", every_index_runs_once_on_its_worker,
-            workers_are_threads_deaf_to_interrupts, many_runs_in_a_row,
-            sleepers_wake, bad_numbers_of_threads_are_refused,
+SUITE_MAIN ("pool", every_index_runs_once_on_a_worker_below_n,
+            who_is_done_helps, workers_are_threads_deaf_to_interrupts,
+            many_runs_in_a_row, sleepers_wake,
+            bad_numbers_of_threads_are_refused,
             by_default_every_processor_works, no_memory_is_an_error)

@@ -1,7 +1,8 @@
 /* pool.c - workers that spin briefly, then sleep, between runs.
 **
 ** A run is announced by a new value of 'round'; each worker other than the
-** caller does its range and counts 'pending' down. Whoever waits first spins on
+** caller does its range, helps the others with theirs and counts 'pending' down.
+** Whoever waits first spins on
 ** the atomic, because the next run of a training step is microseconds away, and
 ** then sleeps on a condition variable. A sleeper announces itself ('asleep')
 ** before its last look at the atomic, a waker looks at 'asleep' after changing
@@ -26,16 +27,19 @@ typedef struct sleepers {
   atomic_int asleep;
 } sleepers;
 
+/* A worker and its range of the run: tasks next..last-1 are left. Apart, so that
+** taking one's own tasks costs no traffic. */
 typedef struct worker {
+  _Alignas(64) atomic_int next;
+  int last, number;
   struct sl_pool *pool;
   pthread_t thread;
-  int number;
 } worker;
 
 struct sl_pool {
   int workers, spins;
-  int started; /* threads that exist; worker 0 is the caller */
-  worker *worker;
+  int started;    /* threads that exist */
+  worker *worker; /* [workers]; number 0 is the caller, without a thread */
   /* The run; written before 'round', read after it. */
   void (*task) (void *context, int index, int worker);
   void *context;
@@ -81,12 +85,30 @@ static void wake (sleepers *s) {
   pthread_mutex_unlock (&s->mutex);
 }
 
-/* The first n % workers ranges are one longer than the others. */
-static void run_range (const sl_pool *pool, int number) {
-  int part = pool->n / pool->workers, extra = pool->n % pool->workers;
-  int first = number * part + (number < extra ? number : extra);
-  int last = first + part + (number < extra);
-  for (int i = first; i < last; i++) pool->task (pool->context, i, number);
+/* Deal out tasks 0..n-1; the first n % workers ranges are one longer. */
+static void deal (sl_pool *pool) {
+  const int part = pool->n / pool->workers, extra = pool->n % pool->workers;
+  for (int i = 0, first = 0; i < pool->workers; i++) {
+    worker *w = &pool->worker[i];
+    w->last = first + part + (i < extra);
+    atomic_store_explicit (&w->next, first, memory_order_relaxed);
+    first = w->last;
+  }
+}
+
+/* A worker's own range, then what the others have left of theirs. A worker
+** without a range is not needed. */
+static void run_tasks (sl_pool *pool, int number) {
+  if (number >= pool->n) return;
+  for (int i = 0; i < pool->workers; i++) {
+    worker *w = &pool->worker[(number + i) % pool->workers];
+    int task;
+    /* The first look spares an owner the traffic of a vain attempt. */
+    while (atomic_load_explicit (&w->next, memory_order_relaxed) < w->last &&
+           (task = atomic_fetch_add_explicit (&w->next, 1,
+                                              memory_order_relaxed)) < w->last)
+      pool->task (pool->context, task, number);
+  }
 }
 
 static void *work (void *argument) {
@@ -96,7 +118,7 @@ static void *work (void *argument) {
   for (;;) {
     seen = wait_while (&pool->begin, &pool->round, seen, pool->spins);
     if (pool->stop) return NULL;
-    run_range (pool, self->number);
+    run_tasks (pool, self->number);
     if (atomic_fetch_sub (&pool->pending, 1) == 1) wake (&pool->end);
   }
 }
@@ -128,7 +150,7 @@ static int start (sl_pool *pool) {
   sigaddset (&ours, SIGTERM);
   pthread_sigmask (SIG_BLOCK, &ours, &before);
   while (pool->started < pool->workers - 1) {
-    worker *w = &pool->worker[pool->started];
+    worker *w = &pool->worker[pool->started + 1];
     w->pool = pool;
     w->number = pool->started + 1;
     if ((code = pthread_create (&w->thread, NULL, work, w))) break;
@@ -186,7 +208,7 @@ void sl_pool_free (sl_pool *pool) {
   pool->stop = 1;
   atomic_fetch_add (&pool->round, 1);
   wake (&pool->begin);
-  for (int i = 0; i < pool->started; i++)
+  for (int i = 1; i <= pool->started; i++)
     pthread_join (pool->worker[i].thread, NULL);
   sleepers_destroy (&pool->begin);
   sleepers_destroy (&pool->end);
@@ -206,13 +228,14 @@ void sl_pool_run (sl_pool *pool, int n,
   pool->task = task;
   pool->context = context;
   if (left == 0 || n <= 1) { /* nothing for others: worker 0 has the first */
-    run_range (pool, 0);
+    for (int i = 0; i < n; i++) task (context, i, 0);
     return;
   }
+  deal (pool);
   atomic_store (&pool->pending, left);
   atomic_fetch_add (&pool->round, 1);
   wake (&pool->begin);
-  run_range (pool, 0);
+  run_tasks (pool, 0);
   while ((left = atomic_load (&pool->pending)))
     wait_while (&pool->end, &pool->pending, left, pool->spins);
 }

@@ -16,11 +16,13 @@ sl_pool *sl_pool_new (int workers, sl_error *e);
 void sl_pool_free (sl_pool *pool); /* NULL is allowed */
 int sl_pool_workers (const sl_pool *pool);
 
-/* Run task (context, index, worker) for index 0..n-1 and return when all are
-** done. Which worker (0..workers-1) runs an index is fixed: contiguous ranges,
-** the first n % workers one longer, so that buffers stay warm. Worker 0 is the
-** caller. Results must not depend on it. Not reentrant; one caller at a
-** time. */
+/* Run task (context, index, worker) for index 0..n-1, each once, and return when
+** all are done. 'worker' is below n and below the pool's number of workers; no
+** two tasks that run at a time have the same. Each worker begins with a
+** contiguous range, the first n % workers one longer, so that buffers stay warm;
+** who is done takes what others have left, because processors differ in speed
+** from one moment to the next. Results must not depend on who runs what. Worker
+** 0 is the caller. Not reentrant; one caller at a time. */
 void sl_pool_run (sl_pool *pool, int n,
                   void (*task) (void *context, int index, int worker),
                   void *context);

@@ -95,13 +95,17 @@ static int run_part (const job *j, int replica, int part) {
   return 0;
 }
 
-/* Task: a replica's fixed, contiguous share of the parts. */
-static void run_replica (void *context, int index, int worker) {
+/* Task: a part on the worker's replica. */
+static void run_one (void *context, int index, int worker) {
   const job *j = context;
-  (void)worker;
-  for (int p = j->parts * index / j->replicas;
-       p < j->parts * (index + 1) / j->replicas; p++)
-    if (run_part (j, index, p) < 0) return;
+  run_part (j, worker, index);
+}
+
+static void run_all (job *j, sl_pool *pool) {
+  if (j->replicas == 1)
+    for (int p = 0; p < j->parts && run_part (j, 0, p) == 0; p++) continue;
+  else
+    sl_pool_run (pool, j->parts, run_one, j);
 }
 
 static int make_collector (job *j, long samples, sl_error *e) {
@@ -153,10 +157,7 @@ sl_sinks *sl_sinks_measure (sl_context *c, const sl_sinks_spec *spec,
   j.shards = samples / j.shard;
   if (make_collector (&j, samples, e) == 0 &&
       make_replicas (&j, workers, e) == 0) {
-    if (j.replicas == 1)
-      run_replica (&j, 0, 0);
-    else
-      sl_pool_run (c->pool, j.replicas, run_replica, &j);
+    run_all (&j, c->pool);
     if (sl_interrupted)
       sl_fail (e, "interrupted");
     else if (serial && *sl_replica_error (j.replica[0])->text)

@@ -53,29 +53,25 @@ static double reduce (const sl_shard_result *r, long n, double *loss,
   return total;
 }
 
-/* Tasks. 'index' is a replica's: it takes a fixed, contiguous share of the
-** groups. */
-static void run_groups (void *context, int index, int worker) {
+/* Task: one group's gradient, on the worker's replica; which one leaves no trace
+** in the result. */
+static void run_group (void *context, int index, int worker) {
   sl_trainer *t = context;
-  sl_replica *r = t->replica[index];
-  const long groups = t->spec.groups, per_group = t->shards / groups;
+  sl_replica *r = t->replica[worker];
+  const long per_group = t->shards / t->spec.groups;
   const size_t bytes = t->stride * sl_dtype_size (t->dtype);
   const double began = t->busy != NULL ? sl_now () : 0;
-  (void)worker;
-  for (long g = groups * index / t->replicas;
-       g < groups * (index + 1) / t->replicas; g++) {
-    char *gradient = (char *)t->slot + (size_t)g * bytes;
-    int any = 0;
-    sl_replica_aim (r, t->spec.parameters, gradient, NULL);
-    for (long s = g * per_group; s < (g + 1) * per_group; s++) {
-      if (forward (t, index, t->step + 1, s, &t->result[s]) < 0) return;
-      if (t->result[s].weight == 0) continue;
-      sl_replica_backward (r, t->result[s].weight);
-      any = 1;
-    }
-    if (!any) memset (gradient, 0, bytes);
+  char *gradient = (char *)t->slot + (size_t)index * bytes;
+  int any = 0;
+  sl_replica_aim (r, t->spec.parameters, gradient, NULL);
+  for (long s = index * per_group; s < (index + 1) * per_group; s++) {
+    if (forward (t, worker, t->step + 1, s, &t->result[s]) < 0) return;
+    if (t->result[s].weight == 0) continue;
+    sl_replica_backward (r, t->result[s].weight);
+    any = 1;
   }
-  if (t->busy != NULL) t->busy[index] += sl_now () - began;
+  if (!any) memset (gradient, 0, bytes);
+  if (t->busy != NULL) t->busy[worker] += sl_now () - began;
 }
 
 /* A program that calls the script runs on the calling thread, as do single
@@ -89,7 +85,12 @@ static void spread (sl_trainer *t, int n, void (*task) (void *, int, int),
 }
 
 int sl_trainer_batch (sl_trainer *t, sl_progress *p, double *weight) {
-  spread (t, t->replicas, run_groups, t);
+  if (t->replicas == 1) {
+    int g = 0;
+    do run_group (t, g, 0); /* after a failure the script is not called again */
+    while (!failed (t) && ++g < t->spec.groups);
+  } else
+    sl_pool_run (t->context->pool, t->spec.groups, run_group, t);
   if (failed (t)) return -1;
   *weight = reduce (t->result, t->shards, &p->loss, &p->linf);
   return 0;

@@ -4,6 +4,7 @@
 #include "base/isa.h"
 #include "base/memory.h"
 #include <dlfcn.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #ifdef __linux__
@@ -13,11 +14,21 @@
 SL_VARIANTS (const bench_peak, bench_peak);
 
 #ifdef __linux__
+typedef struct pin_job {
+  const cpu_set_t *allowed;
+  int workers;
+  atomic_int here;
+} pin_job;
+
+/* Waits for the others: a worker that was done could take their task. */
 static void pin_one (void *context, int index, int worker) {
-  const cpu_set_t *allowed = context;
+  pin_job *job = context;
+  const cpu_set_t *allowed = job->allowed;
   cpu_set_t one;
   int seen = 0;
   (void)index;
+  atomic_fetch_add (&job->here, 1);
+  while (atomic_load (&job->here) < job->workers) sched_yield ();
   for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
     if (CPU_ISSET (cpu, allowed) && seen++ == worker) {
       CPU_ZERO (&one);
@@ -30,9 +41,11 @@ static void pin_one (void *context, int index, int worker) {
 int bench_pin (sl_pool *pool) {
   static cpu_set_t allowed; /* before anything was pinned */
   static int known;
+  pin_job job;
   if (!known && sched_getaffinity (0, sizeof allowed, &allowed) != 0) return -1;
   known = 1;
-  sl_pool_run (pool, sl_pool_workers (pool), pin_one, &allowed);
+  job = (pin_job){ .allowed = &allowed, .workers = sl_pool_workers (pool) };
+  sl_pool_run (pool, job.workers, pin_one, &job);
   return 0;
 }
 #else
