@@ -6,6 +6,7 @@
 -- and the supremum itself where the error is as simple as that of the witnesses.
 local core = require "sinklab.core"
 local check = require "sinklab.check"
+local join = require "sinklab.join"
 local progress = require "sinklab.progress"
 
 local Certificate = { __name = "sinklab.certificate" }
@@ -138,15 +139,7 @@ local function joined(states)
   for key in pairs(states[1]) do
     local list = {}
     for i, state in ipairs(states) do list[i] = state[key] end
-    while #list > 1 do -- concat takes eight
-      local shorter = {}
-      for i = 1, #list, 8 do
-        shorter[#shorter + 1] = core.concat(table.move(list, i,
-          math.min(i + 7, #list), 1, {}), 1)
-      end
-      list = shorter
-    end
-    out[key] = list[1]
+    out[key] = join(list, 1)
   end
   return out
 end

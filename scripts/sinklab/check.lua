@@ -15,13 +15,21 @@ function check.fail(message, ...)
   core.raise(message)
 end
 
+--- " (did you mean 'NAME'?)", or `otherwise` (default nothing) where no name is near.
+-- @param form  how the name is written, default "'%s'"
+function check.did_you_mean(word, names, otherwise, form)
+  local near = core.nearest(tostring(word), names)
+  if not near then return otherwise or "" end
+  return (" (did you mean %s?)"):format((form or "'%s'"):format(near))
+end
+
 --- Raise that `name` is not among `names`, with the nearest one.
-function check.unknown(what, name, names)
+-- @param kind  what it is a name of, default "option"
+function check.unknown(what, name, names, kind)
   table.sort(names)
-  local near = core.nearest(tostring(name), names)
-  check.fail("%s: no such option '%s'%s", what, tostring(name),
-    near and (" (did you mean '%s'?)"):format(near)
-    or ("; it takes " .. (#names > 0 and alternatives(names) or "none")))
+  check.fail("%s: no such %s '%s'%s", what, kind or "option", tostring(name),
+    check.did_you_mean(name, names,
+      "; it takes " .. (#names > 0 and alternatives(names) or "none")))
 end
 
 local function is_tensor(value)
@@ -66,6 +74,18 @@ function check.argument(what, name, value, kind)
   end
 end
 
+--- Raise unless a table is a list: values at 1, 2, ... and at nothing else, or else what
+-- is named in it would be passed over.
+-- @param name  what the table is called
+-- @param of    of what it is a list
+function check.list(what, name, list, of)
+  local n = 0
+  for _ in pairs(list) do n = n + 1 end
+  if n ~= #list then
+    check.fail("%s: %s must be a list of %s, without names and gaps", what, name, of)
+  end
+end
+
 local function one(what, key, value, rule)
   local names, found = {}, false
   for kind in rule[1]:gmatch("[%w]+") do
@@ -97,10 +117,8 @@ local function one(what, key, value, rule)
     for _, choice in ipairs(rule.choices) do
       if choice == value then return value end
     end
-    local near = core.nearest(value, rule.choices)
     check.fail("%s: option '%s' is '%s'; it must be %s%s", what, key, value,
-      alternatives(rule.choices),
-      near and (" (did you mean '%s'?)"):format(near) or "")
+      alternatives(rule.choices), check.did_you_mean(value, rule.choices))
   end
   return value
 end

@@ -22,7 +22,10 @@
 -- `more` is a function that prints what else --help should say. A command refuses by
 -- `command.refuse`, and ends with another status by core.quit (status).
 local core = require "sinklab.core"
+local check = require "sinklab.check"
 local text = require "sinklab.text"
+
+local did_you_mean = check.did_you_mean
 
 local command = {}
 
@@ -56,14 +59,6 @@ command.host_options = {
 function command.refuse(message, ...) error(message:format(...), 0) end
 
 local refuse = command.refuse
-
---- " (did you mean 'NAME'?)", or `otherwise` or nothing where no name is near.
-function command.did_you_mean(word, names, otherwise)
-  local near = core.nearest(word, names)
-  return near and (" (did you mean '%s'?)"):format(near) or otherwise or ""
-end
-
-local did_you_mean = command.did_you_mean
 
 -- What the value of an option may be: text -> value or nil, what was expected.
 local kinds = {}
@@ -250,12 +245,9 @@ function command.run(name, spec, arguments)
 end
 
 local function unknown(word)
-  local near = core.nearest(word, command.names)
-  if near then refuse("no command '%s' (did you mean '%s'?)", word, near) end
-  if core.file_exists(word) or word:match "%.lua$" then
-    refuse("no command '%s'\n  try: sinklab run %s", word, word)
-  end
-  refuse("no command '%s'\n  try: sinklab help", word)
+  local script = core.file_exists(word) or word:match "%.lua$"
+  refuse("no command '%s'%s", word, did_you_mean(word, command.names,
+    "\n  try: sinklab " .. (script and "run " .. word or "help")))
 end
 
 --- The name of a command, or nil.

@@ -59,9 +59,9 @@ function Lab.__index(lab, name)
     value = core[name]
   end
   if value == nil then
-    local near = core.nearest(tostring(name), names())
-    core.raise(("lab.%s: no such name%s"):format(tostring(name),
-      near and (" (did you mean lab.%s?)"):format(near) or ""))
+    local check = require "sinklab.check"
+    check.fail("lab.%s: no such name%s", tostring(name),
+      check.did_you_mean(name, names(), nil, "lab.%s"))
   end
   rawset(lab, name, value)
   return value

@@ -1,8 +1,10 @@
 --- intervene.lua - lab.intervene: what a change of some heads does to the loss.
 local core = require "sinklab.core"
 local check = require "sinklab.check"
-local progress = require "sinklab.progress"
 local dense = require "sinklab.dense_attention"
+local join = require "sinklab.join"
+local progress = require "sinklab.progress"
+local read_heads = require "sinklab.heads"
 local segments = require "sinklab.sinks.segments"
 local text = require "sinklab.text"
 
@@ -74,18 +76,7 @@ local function evaluate(what, model, batch, begin, attend)
   end)
   model.attention.attend = nil
   if not ok then error(message, 0) end
-  local function joined(list)
-    while #list > 1 do -- a few at a time
-      local next_list = {}
-      for i = 1, #list, 8 do
-        next_list[#next_list + 1] = core.concat({ table.unpack(list, i,
-          math.min(i + 7, #list)) }, 1)
-      end
-      list = next_list
-    end
-    return list[1]
-  end
-  return joined(losses), joined(scored)
+  return join(losses, 1), join(scored, 1)
 end
 
 -- Changes.
@@ -202,20 +193,8 @@ local function sets_of(place, model, heads)
     end
     return sets
   end
-  local chosen, names = {}, {}
-  for i, pair in ipairs(heads) do
-    local l, h = type(pair) == "table" and pair[1], type(pair) == "table" and pair[2]
-    if math.type(l) ~= "integer" or math.type(h) ~= "integer" or l < 1 or h < 1
-        or l > model.layers or h > model.heads then
-      check.fail("%s: heads[%d] must be { layer, head } within %d layers of %d heads",
-        place, i, model.layers, model.heads)
-    end
-    chosen[l * 65536 + h] = true
-    names[i] = l .. ":" .. h
-  end
-  if #names == 0 then check.fail("%s: heads is an empty list", place) end
-  return { { heads = table.concat(names, " "),
-    chosen = function(layer, head) return chosen[layer * 65536 + head] end } }
+  local chosen, names = read_heads(place, heads, model.layers, model.heads)
+  return { { heads = names, chosen = chosen } }
 end
 
 --- Change some heads of a model while it is evaluated, one change at a time, and compare
@@ -257,6 +236,7 @@ local function intervene(model, batch, changes)
       what)
   end
   check.argument(what, "third argument", changes, "table")
+  check.list(what, "the third argument", changes, "changes such as { zero = true }")
   local begin = segments.begin(what, model, batch)
   local list = {}
   for i, given in ipairs(changes) do

@@ -1,5 +1,5 @@
 --- lm.lua - lab.lm: language models from files; parts are loaded when used.
-local core = require "sinklab.core"
+local check = require "sinklab.check"
 
 -- name -> the module that has it, under the same name.
 local parts = {
@@ -28,9 +28,8 @@ end
 function Lm.__index(lm, name)
   local part = parts[name]
   if not part then
-    local near = core.nearest(tostring(name), names())
-    core.raise(("lab.lm.%s: no such name%s"):format(tostring(name),
-      near and (" (did you mean lab.lm.%s?)"):format(near) or ""))
+    check.fail("lab.lm.%s: no such name%s", tostring(name),
+      check.did_you_mean(name, names(), nil, "lab.lm.%s"))
   end
   local value = require(part)[name]
   rawset(lm, name, value)

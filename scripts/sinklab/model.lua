@@ -1,6 +1,7 @@
 --- model.lua - lab.model: models made of attention, described by a table.
 local core = require "sinklab.core"
 local check = require "sinklab.check"
+local text = require "sinklab.text"
 local init_values = require "sinklab.model.init_values"
 local params = require "sinklab.model.params"
 local layers = require "sinklab.model.layers"
@@ -57,9 +58,8 @@ function methods:parameter(name)
   if not t then
     local names = {}
     for i, entry in ipairs(self.params.order) do names[i] = entry.name end
-    local near = core.nearest(tostring(name), names)
     check.fail("model: no parameter '%s'%s", tostring(name),
-      near and (" (did you mean '%s'?)"):format(near) or "")
+      check.did_you_mean(name, names))
   end
   return t
 end
@@ -149,15 +149,10 @@ function methods:load(path)
   return self
 end
 
-local function grouped(n)
-  local s = tostring(n)
-  return (s:reverse():gsub("(%d%d%d)", "%1,"):reverse():gsub("^,", ""))
-end
-
 function Model:__tostring()
   local lines = { ("model %s: %s, %d layer%s, %s parameters, %s"):format(self.kind,
     self.mechanism_text, #self.blocks, #self.blocks == 1 and "" or "s",
-    grouped(self.params.size), self.dtype),
+    text.grouped(self.params.size), self.dtype),
     "  attention: " .. attention.text(self.attention) }
   local wide = 0
   for _, entry in ipairs(self.params.order) do wide = math.max(wide, #entry.name) end

@@ -1,5 +1,6 @@
 --- options.lua - lab.options: a script's --key=VALUE options from a table of defaults.
 local core = require "sinklab.core"
+local check = require "sinklab.check"
 local text = require "sinklab.text"
 
 local options = {}
@@ -10,7 +11,7 @@ local reserved = { "out", "threads", "quiet", "traceback", "help" }
 local settings = { doc = "string", min = "number", max = "number",
   above = "number", choices = "table" }
 
-local function fail(message, ...) core.raise(message:format(...)) end
+local fail = check.fail
 
 --- The command line is to blame, so no place in the script is named.
 local function refuse(message, ...) error(message:format(...), 0) end
@@ -70,10 +71,8 @@ end
 local function check_settings(name, spec)
   for key, value in pairs(spec) do
     if key ~= 1 and key ~= 2 and settings[key] == nil then
-      local near = core.nearest(tostring(key), { "doc", "min", "max", "above",
-        "choices" })
       fail("lab.options: '%s' has no setting '%s'%s", name, tostring(key),
-        near and (" (did you mean '%s'?)"):format(near) or "")
+        check.did_you_mean(key, { "doc", "min", "max", "above", "choices" }))
     elseif settings[key] and type(value) ~= settings[key] then
       fail("lab.options: '%s': %s must be a %s, got a %s", name, key,
         settings[key], type(value))
@@ -124,9 +123,8 @@ local function objection(o, value)
   for _, choice in ipairs(o.choices) do
     if choice == value then return end
   end
-  local near = type(value) == "string" and core.nearest(value, o.choices)
   return "must be " .. text.alternatives(o.choices)
-      .. (near and (" (did you mean %s?)"):format(near) or "")
+      .. (type(value) == "string" and check.did_you_mean(value, o.choices, nil, "%s") or "")
 end
 
 local function read_one(o, s, whole)
@@ -154,10 +152,8 @@ local function unknown(key, specs)
   local names = {}
   for name in pairs(specs) do names[#names + 1] = name end
   for _, name in ipairs(reserved) do names[#names + 1] = name end
-  local near = core.nearest(plain(key), names)
-  refuse("--%s: no such option%s", key, near
-    and (" (did you mean --%s?)"):format(near)
-    or "\n  try: sinklab run " .. tostring(core.host.script) .. " --help")
+  refuse("--%s: no such option%s", key, check.did_you_mean(plain(key), names,
+    "\n  try: sinklab run " .. tostring(core.host.script) .. " --help", "--%s"))
 end
 
 --- The values of the command line, by name.
@@ -259,9 +255,8 @@ function options.options(defaults)
   return setmetatable(values, {
     __name = "sinklab.options",
     __index = function(_, name)
-      local near = core.nearest(tostring(name), names)
       fail("no option '%s' was declared%s", tostring(name),
-        near and (" (did you mean '%s'?)"):format(near) or "")
+        check.did_you_mean(name, names))
     end,
     __newindex = function(_, name)
       fail("no option '%s' was declared: it cannot be set", tostring(name))

@@ -2,6 +2,7 @@
 --
 -- The terminal is core/lua/repl.c's; nothing here reads or writes a key.
 local core = require "sinklab.core"
+local check = require "sinklab.check"
 local command = require "sinklab.command"
 local scan = require "sinklab.repl.scan"
 local text = require "sinklab.text"
@@ -138,7 +139,7 @@ local function read_command(source)
   local name, rest = source:match "^%%(%w*)%s*(.-)[%s;]*$"
   local run = commands[name]
   if not run then
-    return nil, ("no command '%%%s'%s"):format(name, command.did_you_mean("%" .. name,
+    return nil, ("no command '%%%s'%s"):format(name, check.did_you_mean("%" .. name,
       names, ": it is " .. text.alternatives(names)))
   end
   if (name == "time" or name == "run") and rest == "" then

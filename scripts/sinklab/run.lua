@@ -2,12 +2,14 @@
 --
 -- The keys of run.json are an interface: docs/run.md says what they mean.
 local core = require "sinklab.core"
+local check = require "sinklab.check"
 local csv = require "sinklab.csv"
 local json = require "sinklab.json"
 local options = require "sinklab.options"
 local records = require "sinklab.runs.records"
 local text = require "sinklab.text"
 
+local fail = check.fail
 local module, methods = {}, {}
 
 local record_keys = { "sinklab", "script", "options", "seed", "dtype", "threads",
@@ -21,8 +23,6 @@ local head_keys = { "layer", "head", "first_mean", "first_min", "first_std",
   "value_norm", "rate" }
 local sinks_keys = { "samples", "threshold", "maps", "first", "proxy", "row_mass",
   "contribution", "heads" }
-
-local function fail(message, ...) core.raise(message:format(...)) end
 
 local function is_tensor(value)
   return type(value) == "userdata" and core.is_tensor ~= nil
@@ -469,9 +469,8 @@ function module.run()
           local names = {}
           for name in pairs(methods) do names[#names + 1] = name end
           for name in pairs(self.added) do names[#names + 1] = name end
-          local near = core.nearest(tostring(key), names)
           fail("run.%s: nothing was added under this label%s", tostring(key),
-            near and (" (did you mean '%s'?)"):format(near) or "")
+            check.did_you_mean(key, names))
         end
         return added
       end,

@@ -96,9 +96,8 @@ local function find(self, name)
     return nil, ("'%s' could be %d runs: %s%s"):format(name, #found,
       table.concat(found, ", ", 1, math.min(#found, 4)), #found > 4 and ", ..." or "")
   end
-  local near = core.nearest(name, names)
   return nil, ("no run '%s' in %s%s"):format(name, self.folder,
-    near and (" (did you mean '%s'?)"):format(near) or "")
+    check.did_you_mean(name, names))
 end
 
 --- The record of one run.

@@ -1,8 +1,10 @@
 --- scaffold.lua - sinklab plugin new: a folder with a plugin that works as it is.
 local core = require "sinklab.core"
+local check = require "sinklab.check"
+local command = require "sinklab.command"
 local text = require "sinklab.text"
 
-local function refuse(message, ...) error(message:format(...), 0) end
+local refuse = command.refuse
 
 -- Shape and the key of a script's attention table that takes it.
 local shapes = { row = "map", gate = "gate", mix = "mix" }
@@ -41,10 +43,8 @@ end
 --- Write folder/name with its source, build files, README. Refuses what exists.
 return function(shape, name, folder)
   if not shapes[shape] then
-    local near = core.nearest(shape, shape_names)
-    refuse("plugin new: no shape '%s'%s", shape, near
-      and (" (did you mean '%s'?)"):format(near)
-      or ": it is " .. text.alternatives(shape_names))
+    refuse("plugin new: no shape '%s'%s", shape, check.did_you_mean(shape, shape_names,
+      ": it is " .. text.alternatives(shape_names)))
   end
   check_name(name)
   local path = folder and folder .. "/" .. name or name

@@ -95,6 +95,19 @@ function text.wrap(s, width, indent)
   return table.concat(lines, "\n")
 end
 
+--- A whole number with commas between its thousands: 1234567 as 1,234,567.
+-- @param n  whole number
+-- @return text
+-- @example
+--   print(lab.text.grouped(1234567))
+function text.grouped(n)
+  if math.type(n) ~= "integer" then
+    core.raise(("lab.text.grouped: expected a whole number, got %s"):format(tostring(n)))
+  end
+  local digits = ("%d"):format(n):reverse():gsub("(%d%d%d)", "%1,"):reverse()
+  return (digits:gsub("^(%-?),", "%1"))
+end
+
 --- "a, b or c" from a list.
 -- @param list  of texts
 -- @return text

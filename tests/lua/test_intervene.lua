@@ -352,6 +352,8 @@ check.test("mistakes are named, and leave the model as it was", function()
   refuse("lab.intervene: change 1: no such option 'zer' (did you mean 'zero'?)",
     { zer = true })
   refuse("change 1 changes nothing (try one of drop_first", {})
+  check.raises("the third argument must be a list of changes such as { zero = true }",
+    lab.intervene, model, b, { zero = true })
   refuse("change 1: off and zero; give one change at a time", { zero = true, off = 1 })
   refuse("change 1: zero = false changes nothing", { zero = false })
   refuse("mask is position 8; there are 1 to 7", { mask = { 1, 8 } })
@@ -359,6 +361,7 @@ check.test("mistakes are named, and leave the model as it was", function()
   refuse("option 'heads' is 'every'", { zero = true, heads = "every" })
   refuse("heads[1] must be { layer, head } within 2 layers of 4 heads",
     { zero = true, heads = { { 3, 1 } } })
+  refuse("heads must be a list of { layer, head }", { zero = true, heads = { layer = 1 } })
   refuse("value.to has shape (2); a value has 3 numbers", { value = { to = { 1, 2 } } })
   refuse("freeze must be true or a tensor (2, 4, 7, 7)", { freeze = b.x })
   check.equal(model.attention.attend, nil)

@@ -120,6 +120,9 @@ check.test("trigger tasks: anchors absent, random, moved, two", function()
   check.equal(bos, { true, true, true, true, true, true })
   _, bos = check_family("two", { kinds = { "mean" }, anchors = 2, task = of { anchors = 2 } })
   check.equal(bos, { true, true })
+  -- The shortest sequence leaves its trigger one place.
+  task = lab.task.trigger_mean { anchors = 2, seq_len = 3 }
+  check.equal(task:batch { n = 4 }.trigger:totable(), { 2, 2, 2, 2 })
   check.raises("two anchors are at positions 1 and 2: bos must be \"first\"",
     lab.task.trigger_mean, { anchors = 2, bos = "moved" })
   check.raises("option 'trigger' is 2, where the anchor is", function()

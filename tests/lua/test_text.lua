@@ -37,6 +37,15 @@ check.test("words in lines", function()
   check.raises("lab.text.wrap: the width: expected a number", lab.text.wrap, "x")
 end)
 
+check.test("thousands", function()
+  for n, want in pairs { [0] = "0", [12] = "12", [999] = "999", [1000] = "1,000",
+    [-123456] = "-123,456", [1234567] = "1,234,567" } do
+    check.equal(lab.text.grouped(n), want)
+  end
+  check.raises("lab.text.grouped: expected a whole number, got 1.5", lab.text.grouped,
+    1.5)
+end)
+
 check.test("alternatives", function()
   check.equal(lab.text.alternatives { "a" }, "a")
   check.equal(lab.text.alternatives { "a", "b", "c" }, "a, b or c")

@@ -1,4 +1,5 @@
 --- help.lua - sinklab help: every command in a line, or one of them in full.
+local check = require "sinklab.check"
 local command = require "sinklab.command"
 local text = require "sinklab.text"
 
@@ -37,7 +38,7 @@ return {
     if not name then return overview() end
     if not command.is_known(name) then
       command.refuse("help: no command '%s'%s", name,
-        command.did_you_mean(name, command.names, "\n  try: sinklab help"))
+        check.did_you_mean(name, command.names, "\n  try: sinklab help"))
     end
     command.help(name, command.find(name))
   end,

@@ -8,11 +8,7 @@ local order = { "path", "format", "version", "bytes", "architecture", "name",
   "parameters", "layers", "d_model", "heads", "kv_heads", "d_head", "d_ffn", "vocab",
   "context", "positions", "types", "tokenizer", "scanned", "unusual", "refused" }
 
---- 1234567 as 1,234,567.
-local function grouped(n)
-  local digits = ("%d"):format(n):reverse():gsub("(%d%d%d)", "%1,"):reverse()
-  return (digits:gsub("^,", ""))
-end
+local grouped = text.grouped
 
 --- Bytes in a unit that a person reads.
 local function amount(bytes)

@@ -1,5 +1,6 @@
 --- run.lua - sinklab run: finds the script; the host runs it.
 local core = require "sinklab.core"
+local check = require "sinklab.check"
 local command = require "sinklab.command"
 local experiments = require "sinklab.experiments"
 local options = require "sinklab.options"
@@ -35,7 +36,7 @@ local function find(name)
   end
   local short = name:match "([^/]*)$":gsub("%.lua$", "")
   command.refuse("no script '%s' here or in %s%s", name, core.scripts,
-    command.did_you_mean(short, experiments.names(),
+    check.did_you_mean(short, experiments.names(),
       "\n  sinklab list shows the experiments"))
 end
 

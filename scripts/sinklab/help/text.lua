@@ -1,6 +1,7 @@
 --- text.lua - what ?name shows at the prompt: doc comments, plugins, experiments,
 -- commands and variables as text of a width.
 local core = require "sinklab.core"
+local check = require "sinklab.check"
 local command = require "sinklab.command"
 local experiments = require "sinklab.experiments"
 local help = require "sinklab.help"
@@ -178,10 +179,8 @@ local function unknown(name)
   for _, p in ipairs(core.plugins()) do names[#names + 1] = p.name end
   for _, n in ipairs(experiments.names()) do names[#names + 1] = n end
   for _, n in ipairs(command.names) do names[#names + 1] = n end
-  local near = core.nearest(name, names)
-  return nil, ("no help for '%s'%s"):format(name, near
-    and (" (did you mean '%s'?)"):format(near)
-    or name:match "^[%w_.:]+$" and ("; ??%s searches"):format(name) or "")
+  return nil, ("no help for '%s'%s"):format(name, check.did_you_mean(name, names,
+    name:match "^[%w_.:]+$" and ("; ??%s searches"):format(name) or nil))
 end
 
 --- Help for what a person has typed after `?` (or, with `whole`, after `??`): a name

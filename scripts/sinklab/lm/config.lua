@@ -3,6 +3,7 @@
 -- GGUF metadata and config.json in one vocabulary, checked: every size is in its range,
 -- what this library does not follow is refused by name.
 local core = require "sinklab.core"
+local check = require "sinklab.check"
 local architectures = require "sinklab.lm.architectures"
 local refusal = require "sinklab.lm.refusal"
 
@@ -406,9 +407,8 @@ function config.read(file, path)
   local entry, names = architectures.find(form, name)
   if not entry then
     table.sort(names)
-    local near = core.nearest(name, names)
     self:refuse("architecture '%s' is not known%s; known are %s", name:sub(1, 60),
-      near and (" (did you mean '%s'?)"):format(near) or "", table.concat(names, ", "))
+      check.did_you_mean(name, names), table.concat(names, ", "))
   end
   self.name = name
   self.defaults = form == "gguf" and entry.gguf_defaults or {}

@@ -4,17 +4,11 @@
 -- them, and attention works on a block of rows at a time, so memory does not grow with
 -- the square of the length. Letters: B sequences, T tokens, D width of the model.
 local core = require "sinklab.core"
+local activations = require "sinklab.model.activations"
 local lm = require "sinklab.lm"
 local swap = require "sinklab.lm.swap"
 
 local forward = {}
-
-local activations = {
-  relu = core.relu,
-  silu = core.silu,
-  gelu = function(x) return core.gelu(x, { approximate = false }) end,
-  gelu_tanh = function(x) return core.gelu(x, { approximate = true }) end,
-}
 
 --- x times the matrix of a part, and its bias.
 local function linear(part, x)

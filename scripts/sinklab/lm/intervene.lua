@@ -188,6 +188,7 @@ function intervene.intervene(model, list, changes, given)
   local what = "lab.lm.intervene"
   list = measure.sequences(what, list)
   check.argument(what, "changes", changes, "table")
+  check.list(what, "the third argument", changes, "changes such as { drop_first = true }")
   local wanted = {}
   for i, change in ipairs(changes) do
     expand(wanted, read_change(("%s: change %d"):format(what, i), change), model.config)

@@ -2,6 +2,7 @@
 local core = require "sinklab.core"
 local check = require "sinklab.check"
 local lm = require "sinklab.lm"
+local read_heads = require "sinklab.heads"
 local config = require "sinklab.lm.config"
 local forward = require "sinklab.lm.forward"
 local refusal = require "sinklab.lm.refusal"
@@ -124,20 +125,7 @@ end
 --- Which heads a change is of: function (layer, head).
 local function chosen_heads(what, c, heads)
   if heads == "all" then return function() return true end end
-  local chosen = {}
-  for i, pair in ipairs(heads) do
-    local layer, head
-    if type(pair) == "table" then layer, head = pair[1], pair[2] end
-    if math.type(layer) ~= "integer" or math.type(head) ~= "integer" or layer < 1
-        or head < 1 or layer > c.layers or head > c.heads then
-      check.fail("%s: heads[%d] must be { layer, head } within %d layers of %d heads", what,
-        i, c.layers, c.heads)
-    end
-    chosen[layer] = chosen[layer] or {}
-    chosen[layer][head] = true
-  end
-  if #heads == 0 then check.fail("%s: heads is an empty list", what) end
-  return function(layer, head) return chosen[layer] and chosen[layer][head] or false end
+  return (read_heads(what, heads, c.layers, c.heads))
 end
 
 --- What the outputs of heads are multiplied with: 0 where they are taken away.

@@ -3,6 +3,7 @@
 -- Each plan_* function adds a part's parameters to a plan and returns a function that,
 -- once the plan is made, binds them and gives the part's forward.
 local core = require "sinklab.core"
+local activations = require "sinklab.model.activations"
 local attention = require "sinklab.model.attention"
 local init_values = require "sinklab.model.init_values"
 
@@ -31,12 +32,6 @@ function layers.plan_norm(plan, prefix, kind, d, bias, eps)
   end
 end
 
-local activations = {
-  relu = core.relu,
-  silu = core.silu,
-  gelu = function(x) return core.gelu(x, { approximate = false }) end,
-  gelu_tanh = function(x) return core.gelu(x, { approximate = true }) end,
-}
 -- Gated kinds (Shazeer 2020): w_down (activation (w_gate x) * (w_up x)).
 local gated = { swiglu = "silu", geglu = "gelu", reglu = "relu" }
 

@@ -156,10 +156,6 @@ local function training_text(t)
   return table.concat(lines, "\n")
 end
 
-local function grouped(n)
-  return (("%d"):format(n):reverse():gsub("(%d%d%d)", "%1,"):reverse():gsub("^,", ""))
-end
-
 --- A tree of parameters by the dots in their names: each with its shape and count.
 local function tree(order)
   local root = { children = {}, count = 0 }
@@ -194,7 +190,7 @@ local function tree_rows(node, lead, rich, rows)
     end
     rows[#rows + 1] = { lead .. marks[last and 2 or 1] .. name,
       child.shape and "(" .. table.concat(child.shape, ", ") .. ")" or "",
-      grouped(child.count) }
+      text.grouped(child.count) }
     tree_rows(child, lead .. marks[last and 4 or 3], rich, rows)
   end
   return rows

@@ -1,5 +1,4 @@
 --- filter.lua - conditions on runs, "lr<=1e-3", as SQL with bound values.
-local core = require "sinklab.core"
 local check = require "sinklab.check"
 local records = require "sinklab.runs.records"
 
@@ -34,10 +33,8 @@ local function unknown(what, key, known)
     for name in pairs(known[kind]) do names[#names + 1] = name end
   end
   table.sort(names)
-  local near = core.nearest(key, names)
-  check.fail("%s: no run has '%s'%s", what, key,
-    near and (" (did you mean '%s'?)"):format(near)
-    or "; it is a column, an option or the path of a result")
+  check.fail("%s: no run has '%s'%s", what, key, check.did_you_mean(key, names,
+    "; it is a column, an option or the path of a result"))
 end
 
 --- SQL for the value of a metric, and the values bound in it.

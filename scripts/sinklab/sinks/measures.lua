@@ -32,17 +32,6 @@ for group, names in pairs(measures.groups) do
   for _, name in ipairs(names) do group_of[name] = group end
 end
 
---- Raise unless `list` is one: values at 1, 2, ... and at nothing else, or else what is
--- named in it would be passed over.
-local function check_list(what, key, list, of)
-  local n = 0
-  for _ in pairs(list) do n = n + 1 end
-  if n ~= #list then
-    check.fail("%s: option '%s' must be a list of %s, without names and gaps", what, key,
-      of)
-  end
-end
-
 --- Raise on values that the core would not know how to name.
 -- @param what  the function, for messages
 -- @param o     options as `rules` has read them
@@ -53,8 +42,10 @@ function measures.check(what, o)
         what, i, tostring(t))
     end
   end
-  if o.thresholds then check_list(what, "thresholds", o.thresholds, "numbers") end
-  if o.keep then check_list(what, "keep", o.keep, "{ layer, head }") end
+  if o.thresholds then
+    check.list(what, "option 'thresholds'", o.thresholds, "numbers")
+  end
+  if o.keep then check.list(what, "option 'keep'", o.keep, "{ layer, head }") end
   if o.keep and o.maps then
     check.fail("%s: option 'keep' names some heads, 'maps' keeps all: one of the two",
       what)
@@ -69,7 +60,7 @@ end
 function measures.read(what, given, hidden)
   local on, list = {}, {}
   if type(given) == "table" then
-    check_list(what, "measures", given, "names of measures")
+    check.list(what, "option 'measures'", given, "names of measures")
   end
   if given == "all" then
     for group in pairs(measures.groups) do on[group] = true end
@@ -78,7 +69,7 @@ function measures.read(what, given, hidden)
       if not group_of[name] then
         local names = { "all" }
         for known in pairs(group_of) do names[#names + 1] = known end
-        check.unknown(what .. ": measures", name, names)
+        check.unknown(what, name, names, "measure")
       end
       on[group_of[name]] = true
     end

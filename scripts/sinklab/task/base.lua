@@ -22,6 +22,19 @@ function losses.cross_entropy(prediction, batch)
   return loss, nil, count
 end
 
+--- The positions { first, last } of an option, checked: both within low..L.
+-- @param given  the option; nil is no range
+-- @return first, last; nil where there is no range
+function base.range(what, name, given, low, L)
+  if not given then return nil end
+  local first, last = math.tointeger(given[1]), math.tointeger(given[2])
+  if not (first and last and low <= first and first <= last and last <= L) then
+    check.fail("%s: option '%s' is { %s, %s }; it must be { first, last } within %d..%d",
+      what, name, tostring(given[1]), tostring(given[2]), low, L)
+  end
+  return first, last
+end
+
 --- A task from a sampler: lab.task { name =, sample =, ... }.
 --
 -- t:fill(shape, function (buffer, step, first_sample) ... end) gives a tensor that the
@@ -91,13 +104,7 @@ function base.new(given)
   local domain = o.domain and check.options("lab.task: domain", o.domain, {
     draw = { "function", required = true }, build = { "function", required = true },
     low = { "number", default = -1 }, high = { "number", default = 1 } })
-  if o.triggers then
-    local first, last = math.tointeger(o.triggers[1]), math.tointeger(o.triggers[2])
-    if not (first and last and 1 <= first and first <= last and last <= o.seq_len) then
-      check.fail("lab.task: option 'triggers' is { %s, %s }; it must be { first, last } within 1..%d",
-        tostring(o.triggers[1]), tostring(o.triggers[2]), o.seq_len)
-    end
-  end
+  base.range("lab.task", "triggers", o.triggers, 1, o.seq_len)
   local sample = o.sample
       or function(t, B, options) return domain.build(domain.draw(t, B, options)) end
   local named = o.loss or (o.vocab and "cross_entropy" or "mse")

@@ -43,12 +43,7 @@ function context.retrieval(given)
     trigger = { "table" },
   })
   local L, v, keys = o.seq_len, o.d_value, o.seq_len - 1
-  local range = o.trigger or { 3, L }
-  local first, last = math.tointeger(range[1]), math.tointeger(range[2])
-  if not (first and last and 3 <= first and first <= last and last <= L) then
-    check.fail("%s: option 'trigger' is { %s, %s }; it must be { first, last } within 3..%d",
-      what, tostring(range[1]), tostring(range[2]), L)
-  end
+  local first, last = base.range(what, "trigger", o.trigger or { 3, L }, 3, L)
 
   local function draw(t, B, options)
     local j = options.trigger

@@ -2,25 +2,10 @@
 -- over the letters of a text, and independent tokens.
 local core = require "sinklab.core"
 local check = require "sinklab.check"
+local join = require "sinklab.join"
 local base = require "sinklab.task.base"
 
 local text_tasks = {}
-
--- Operations take eight tensors at a time.
-local MOST = 8
-
---- Tensors side by side, however many.
-local function join(list, axis)
-  while #list > 1 do
-    local out = {}
-    for i = 1, #list, MOST do
-      local part = table.move(list, i, math.min(i + MOST - 1, #list), 1, {})
-      out[#out + 1] = core.concat(part, axis)
-    end
-    list = out
-  end
-  return list[1]
-end
 
 --- The letters of a text in the order of their bytes, and how often each, and each pair
 -- of neighbours, occurs: { letters, unigram = { count }, bigram = { { count } } }.

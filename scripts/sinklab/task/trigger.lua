@@ -92,16 +92,6 @@ local function rules(extra)
   return r
 end
 
-local function check_range(what, given, low, L)
-  if not given then return low + 1, L end
-  local first, last = math.tointeger(given[1]), math.tointeger(given[2])
-  if not (first and last and low <= first and first <= last and last <= L) then
-    check.fail("%s: option 'trigger' is { %s, %s }; it must be { first, last } within %d..%d",
-      what, tostring(given[1]), tostring(given[2]), low, L)
-  end
-  return first, last
-end
-
 --- A task of this kind. `kinds`: the answer of each kind of trigger.
 local function make(name, kinds, given, extra)
   local what = "lab.task." .. name
@@ -117,7 +107,8 @@ local function make(name, kinds, given, extra)
     check.fail("%s: option 'd_model' is %d; it must be at least %d", what, d,
       anchors + K + 2)
   end
-  local first, last = check_range(what, o.trigger, anchors + 1, L)
+  local range = o.trigger or { math.min(anchors + 2, L), L }
+  local first, last = base.range(what, "trigger", range, anchors + 1, L)
 
   local function draw(t, B, options)
     local s = {}
