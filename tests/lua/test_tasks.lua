@@ -122,7 +122,7 @@ check.test("trigger tasks: anchors absent, random, moved, two", function()
   check.equal(bos, { true, true })
   -- The shortest sequence leaves its trigger one place.
   task = lab.task.trigger_mean { anchors = 2, seq_len = 3 }
-  check.equal(task:batch { n = 4 }.trigger:totable(), { 2, 2, 2, 2 })
+  check.equal(task:batch { n = 4 }.trigger:totable(), { 2.0, 2.0, 2.0, 2.0 })
   check.raises("two anchors are at positions 1 and 2: bos must be \"first\"",
     lab.task.trigger_mean, { anchors = 2, bos = "moved" })
   check.raises("option 'trigger' is 2, where the anchor is", function()
