@@ -469,7 +469,7 @@ START_TEST (evaluation) {
   ck_assert_double_eq (weight_at (&b, 4), 0);
   ck_assert_int_eq (sl_trainer_evaluate (t, 31, &loss, &linf, &e), -1);
   ck_assert_str_eq (e.text, "evaluate: 31 samples, allowed is a multiple of "
-                            "the shard, 3, up to 2^32");
+                            "the shard, 3, up to 2^32 - 1");
   sl_trainer_free (t);
   bench_free (&b);
 }

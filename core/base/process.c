@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
@@ -128,12 +129,14 @@ int sl_process_send (sl_process *p, const void *data, size_t n, sl_error *e) {
 }
 
 int sl_process_wait (sl_process *const *p, int n, double seconds) {
+  const double most = INT_MAX / 1000; /* of what poll counts in */
+  const double wait = seconds > most ? most : seconds > 0 ? seconds : 0;
   struct pollfd *fds = sl_alloc ((size_t)n, sizeof *fds);
   int found = -1, ready;
   if (fds == NULL) return -1;
   for (int i = 0; i < n; i++)
     fds[i] = (struct pollfd){ p[i]->socket, POLLIN, 0 };
-  ready = sl_interrupted ? 0 : poll (fds, (nfds_t)n, (int)(seconds * 1000));
+  ready = sl_interrupted ? 0 : poll (fds, (nfds_t)n, (int)(wait * 1000));
   for (int i = 0; ready > 0 && i < n && found < 0; i++)
     if (fds[i].revents) found = i;
   sl_free (fds);

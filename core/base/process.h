@@ -17,7 +17,7 @@ sl_process *sl_process_start (char *const *argv, sl_error *e);
 /* Sends a message; waits until the child has taken it. */
 int sl_process_send (sl_process *p, const void *data, size_t n, sl_error *e);
 /* Wait until one of n processes has something to receive: its index. -1: not
-** within 'seconds', or a signal came. */
+** within 'seconds' (24 days at most), or a signal came. */
 int sl_process_wait (sl_process *const *p, int n, double seconds);
 /* Takes in what has come. 1: a whole message, in *data (the caller frees it
 ** with sl_free) and *n; 0: not yet all of one; -1: there will be no more. */

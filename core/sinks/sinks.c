@@ -52,7 +52,8 @@ static int check_inputs (const sl_sinks_spec *s, long *samples, long *shard,
     return sl_fail (e, "sinks: %ld samples cannot be cut into shards of %ld",
                     *samples, *shard);
   if (*samples > UINT32_MAX)
-    return sl_fail (e, "sinks: %ld samples, allowed is up to 2^32", *samples);
+    return sl_fail (e, "sinks: %ld samples, allowed is up to 2^32 - 1",
+                    *samples);
   return 0;
 }
 

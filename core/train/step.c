@@ -174,7 +174,7 @@ int sl_trainer_evaluate (sl_trainer *t, long samples, double *loss,
   if (samples < 1 || samples % t->spec.shard != 0 || samples > UINT32_MAX)
     return sl_fail (e,
                     "evaluate: %ld samples, allowed is a multiple of the "
-                    "shard, %ld, up to 2^32",
+                    "shard, %ld, up to 2^32 - 1",
                     samples, t->spec.shard);
   job.result = sl_alloc ((size_t)job.shards, sizeof *job.result);
   if (job.result == NULL) return sl_fail (e, "evaluate: no memory");

@@ -29,7 +29,7 @@ static int check_sizes (const sl_trainer_spec *s, sl_error *e) {
                     "%ld",
                     s->batch, s->shard);
   if (s->batch > UINT32_MAX)
-    return sl_fail (e, "trainer: a batch of %ld, allowed is up to 2^32",
+    return sl_fail (e, "trainer: a batch of %ld, allowed is up to 2^32 - 1",
                     s->batch);
   if (s->groups < 1 || s->batch / s->shard % s->groups != 0)
     return sl_fail (e, "trainer: %ld shards cannot be cut into %d equal groups",
