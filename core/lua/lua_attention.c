@@ -1,6 +1,5 @@
 /* lua_attention.c - attention, what is composed with it, and positions. */
 #include "lua/lua_attention.h"
-#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -8,40 +7,22 @@
 ** nil. */
 static sl_tensor *tensor_field (lua_State *L, int table, const char *what,
                                 const char *key, int needed) {
-  sl_tensor **box;
-  sl_error e;
   lua_pushstring (L, key);
   if (lua_rawget (L, table) == LUA_TNIL && !needed) return NULL;
-  box = luaL_testudata (L, -1, SL_LUA_TENSOR);
-  if (box && *box) return *box;
-  sl_fail (&e, "%s.%s: expected a tensor, got %s", what, key,
-           box ? "one that has been closed" : luaL_typename (L, -1));
-  sl_lua_raise (L, &e);
-  return NULL;
-}
-
-static int int_field (lua_State *L, int table, const char *what,
-                      const char *key, int def) {
-  const lua_Integer n = sl_lua_integer (L, table, what, key, def);
-  sl_error e;
-  if (n >= INT_MIN && n <= INT_MAX) return (int)n;
-  sl_fail (&e, "%s.%s: %lld is out of range", what, key, (long long)n);
-  return sl_lua_raise (L, &e);
+  return sl_lua_field_tensor (L, what, key, 0);
 }
 
 /* Which keys are seen. */
 static sl_visibility visibility (lua_State *L, int table, const char *what) {
   return (sl_visibility){ sl_lua_boolean (L, table, what, "causal", 1),
-                          int_field (L, table, what, "window", 0) };
+                          sl_lua_int (L, table, what, "window", 0) };
 }
 
 /* The layer, counted from 1 in scripts. */
 static int layer (lua_State *L, int table, const char *what) {
-  const int n = int_field (L, table, what, "layer", 1);
-  sl_error e;
+  const int n = sl_lua_int (L, table, what, "layer", 1);
   if (n >= 1) return n - 1;
-  sl_fail (&e, "%s.layer: %d; layers count from 1", what, n);
-  return sl_lua_raise (L, &e);
+  return sl_lua_fail (L, "%s.layer: %d; layers count from 1", what, n);
 }
 
 /* A tensor that may be there, appended to 'in'; returns whether it is. */
@@ -87,17 +68,17 @@ static int attention (lua_State *L) {
   in[1] = tensor_field (L, 1, what, "k", 1);
   in[2] = tensor_field (L, 1, what, "v", 1);
   a.mechanism = sl_lua_mechanism (L, 1, what);
-  a.heads = int_field (L, 1, what, "heads", 1);
-  a.kv_heads = int_field (L, 1, what, "kv_heads", a.heads);
+  a.heads = sl_lua_int (L, 1, what, "heads", 1);
+  a.kv_heads = sl_lua_int (L, 1, what, "kv_heads", a.heads);
   a.d_head =
       in[0]->ndim == 3 && a.heads > 0 ? (int)(in[0]->dim[2] / a.heads) : 1;
-  a.d_head = int_field (L, 1, what, "d_head", a.d_head);
+  a.d_head = sl_lua_int (L, 1, what, "d_head", a.d_head);
   a.scale = sl_lua_number (L, 1, what, "scale",
                            a.d_head > 0 ? 1 / sqrt (a.d_head) : 1);
   a.alibi = sl_lua_boolean (L, 1, what, "alibi", 0);
-  a.recompute_from = int_field (L, 1, what, "recompute_from", 0);
+  a.recompute_from = sl_lua_int (L, 1, what, "recompute_from", 0);
   a.layer = layer (L, 1, what);
-  a.prefix = int_field (L, 1, what, "prefix", 0);
+  a.prefix = sl_lua_int (L, 1, what, "prefix", 0);
   a.visibility = visibility (L, 1, what);
   a.has_param = optional (L, 1, what, "param", in, &n);
   a.has_length = optional (L, 1, what, "length", in, &n);
@@ -121,7 +102,7 @@ static int gate (lua_State *L) {
   sl_lua_known (L, 1, what, keys);
   in[0] = tensor_field (L, 1, what, "o", 1);
   a.mechanism = sl_lua_mechanism (L, 1, what);
-  a.heads = int_field (L, 1, what, "heads", 1);
+  a.heads = sl_lua_int (L, 1, what, "heads", 1);
   a.layer = layer (L, 1, what);
   optional (L, 1, what, "z", in, &n);
   a.has_param = optional (L, 1, what, "param", in, &n);
@@ -143,24 +124,22 @@ static int mix (lua_State *L) {
   sl_mix_attr a = { 0 };
   sl_tensor *in[SL_MAX_IN];
   int n = 0, list;
-  sl_error e;
   luaL_checktype (L, 1, LUA_TTABLE);
   lua_settop (L, 1);
   sl_lua_known (L, 1, what, keys);
   lua_pushliteral (L, "inputs");
-  if (lua_rawget (L, 1) != LUA_TTABLE || lua_rawlen (L, -1) > MOST) {
-    sl_fail (&e, "%s.inputs: expected a list of at most %d tensors, got %s",
-             what, MOST, luaL_typename (L, -1));
-    return sl_lua_raise (L, &e);
-  }
+  if (lua_rawget (L, 1) != LUA_TTABLE || lua_rawlen (L, -1) > MOST)
+    return sl_lua_fail (
+        L, "%s.inputs: expected a list of at most %d tensors, got %s", what,
+        MOST, luaL_typename (L, -1));
   list = lua_gettop (L);
   for (; n < (int)lua_rawlen (L, list); n++) {
     lua_rawgeti (L, list, n + 1);
-    in[n] = sl_lua_check_tensor (L, lua_gettop (L));
+    in[n] = sl_lua_field_tensor (L, what, "inputs", n + 1);
   }
   a.mechanism = sl_lua_mechanism (L, 1, what);
-  a.heads = int_field (L, 1, what, "heads", 1);
-  a.d_head = int_field (L, 1, what, "d_head", 1);
+  a.heads = sl_lua_int (L, 1, what, "heads", 1);
+  a.d_head = sl_lua_int (L, 1, what, "d_head", 1);
   a.scale = sl_lua_number (L, 1, what, "scale",
                            a.d_head > 0 ? 1 / sqrt (a.d_head) : 1);
   a.visibility = visibility (L, 1, what);
@@ -186,7 +165,7 @@ static int apply_mechanism (lua_State *L) {
     lua_replace (L, 3);
   }
   sl_lua_known (L, 3, what, keys);
-  a.d_head = int_field (L, 3, what, "d_head", 1);
+  a.d_head = sl_lua_int (L, 3, what, "d_head", 1);
   a.visibility = visibility (L, 3, what);
   a.has_param = optional (L, 3, what, "param", in, &n);
   a.has_length = optional (L, 3, what, "length", in, &n);
@@ -209,19 +188,17 @@ static int rope (lua_State *L) {
   sl_rope_attr a = { 0 };
   int n = 1;
   const char *name;
-  sl_error e;
   luaL_checktype (L, 2, LUA_TTABLE);
   sl_lua_known (L, 2, what, keys);
   name = sl_lua_string (L, 2, what, "pairs", pairs[0]);
-  if (strcmp (name, pairs[0]) != 0 && strcmp (name, pairs[1]) != 0) {
-    sl_fail (&e, "rope.pairs: '%s'; expected 'interleaved' or 'half'", name);
-    return sl_lua_raise (L, &e);
-  }
+  if (strcmp (name, pairs[0]) != 0 && strcmp (name, pairs[1]) != 0)
+    return sl_lua_fail (L, "rope.pairs: '%s'; expected 'interleaved' or 'half'",
+                        name);
   a.pairs = strcmp (name, pairs[1]) == 0 ? SL_ROPE_HALF : SL_ROPE_INTERLEAVED;
-  a.d_head = int_field (L, 2, what, "d_head", 0);
+  a.d_head = sl_lua_int (L, 2, what, "d_head", 0);
   a.base = sl_lua_number (L, 2, what, "base", 10000);
   a.offset = (ptrdiff_t)sl_lua_integer (L, 2, what, "offset", 0);
-  a.rotated = int_field (L, 2, what, "rotated", 0);
+  a.rotated = sl_lua_int (L, 2, what, "rotated", 0);
   a.magnitude = sl_lua_number (L, 2, what, "magnitude", 1);
   a.has_divisors = optional (L, 2, what, "divisors", in, &n);
   a.has_positions = optional (L, 2, what, "positions", in, &n);

@@ -1,6 +1,9 @@
 /* lua_common.c - arguments checked, errors blamed, tensors wrapped. */
 #include "lua/lua_common.h"
 #include "lua/session.h"
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Told to the collector in portions, so that small tensors cost nothing. */
@@ -39,6 +42,15 @@ int sl_lua_raise (lua_State *L, const sl_error *e) {
   lua_pushstring (L, e->text);
   lua_concat (L, 2);
   return lua_error (L);
+}
+
+int sl_lua_fail (lua_State *L, const char *format, ...) {
+  sl_error e;
+  va_list args;
+  va_start (args, format);
+  vsnprintf (e.text, sizeof e.text, format, args);
+  va_end (args);
+  return sl_lua_raise (L, &e);
 }
 
 int sl_lua_nil (lua_State *L, const sl_error *e) {
@@ -198,6 +210,14 @@ lua_Integer sl_lua_integer (lua_State *L, int index, const char *what,
   return value;
 }
 
+int sl_lua_int (lua_State *L, int index, const char *what, const char *key,
+                int def) {
+  const lua_Integer n = sl_lua_integer (L, index, what, key, def);
+  if (n >= INT_MIN && n <= INT_MAX) return (int)n;
+  return sl_lua_fail (L, "%s.%s: %lld is out of range", what, key,
+                      (long long)n);
+}
+
 int sl_lua_boolean (lua_State *L, int index, const char *what, const char *key,
                     int def) {
   int type = push_field (L, index, what, key);
@@ -216,6 +236,30 @@ const char *sl_lua_string (lua_State *L, int index, const char *what,
     wrong_type (L, what, key, "string");
   lua_pop (L, 1);
   return value;
+}
+
+/* What the boxed value at the top of the stack is, where it is not wanted. */
+static const char *what_is (lua_State *L, const void *box) {
+  return box ? "a closed one" : luaL_typename (L, -1);
+}
+
+sl_tensor *sl_lua_field_tensor (lua_State *L, const char *what, const char *key,
+                                int i) {
+  sl_tensor **box = luaL_testudata (L, -1, SL_LUA_TENSOR);
+  char place[32] = "";
+  if (box && *box) return *box;
+  if (i > 0) snprintf (place, sizeof place, "[%d]", i);
+  sl_lua_fail (L, "%s.%s%s: expected a tensor, got %s", what, key, place,
+               what_is (L, box));
+  return NULL;
+}
+
+sl_program *sl_lua_field_program (lua_State *L, const char *what) {
+  sl_program **box = luaL_testudata (L, -1, SL_LUA_PROGRAM);
+  if (box && *box) return *box;
+  sl_lua_fail (L, "%s.program: expected a program, got %s", what,
+               what_is (L, box));
+  return NULL;
 }
 
 void sl_lua_known (lua_State *L, int index, const char *what,

@@ -26,6 +26,8 @@ sl_context *sl_lua_context (lua_State *L);
 ** it stands for an error that a function of the script raised (t:fill), raise
 ** that error as it was. */
 int sl_lua_raise (lua_State *L, const sl_error *e);
+/* The same with a sentence made here. */
+int sl_lua_fail (lua_State *L, const char *format, ...) SL_PRINTF (2, 3);
 /* nil, sentence: trouble of the outside world. */
 int sl_lua_nil (lua_State *L, const sl_error *e);
 
@@ -53,10 +55,19 @@ double sl_lua_number (lua_State *L, int index, const char *what,
                       const char *key, double def);
 lua_Integer sl_lua_integer (lua_State *L, int index, const char *what,
                             const char *key, lua_Integer def);
+int sl_lua_int (lua_State *L, int index, const char *what, const char *key,
+                int def);
 int sl_lua_boolean (lua_State *L, int index, const char *what, const char *key,
                     int def);
 const char *sl_lua_string (lua_State *L, int index, const char *what,
                            const char *key, const char *def);
+/* The value of such a field, or of element i (from 1; 0: none) of a list there, is
+** on the top of the stack: a tensor. Anything else raises "WHAT.KEY[I]: expected a
+** tensor, got string". */
+sl_tensor *sl_lua_field_tensor (lua_State *L, const char *what, const char *key,
+                                int i);
+/* The same for the field "program". */
+sl_program *sl_lua_field_program (lua_State *L, const char *what);
 /* Raise for any key of the table that is not in the NULL-ended list, with the
 ** nearest one. */
 void sl_lua_known (lua_State *L, int index, const char *what,

@@ -23,10 +23,8 @@ static sl_dtype option_dtype (lua_State *L, int arg, const char *what,
                               sl_dtype def) {
   sl_error e;
   const char *name;
-  if (lua_gettop (L) > arg) {
-    sl_fail (&e, "%s: argument %d is one too many", what, arg + 1);
-    sl_lua_raise (L, &e);
-  }
+  if (lua_gettop (L) > arg)
+    sl_lua_fail (L, "%s: argument %d is one too many", what, arg + 1);
   sl_lua_known (L, arg, what, dtype_key);
   name = sl_lua_string (L, arg, what, "dtype", NULL);
   if (name && sl_dtype_parse (name, &def, &e)) {
@@ -38,23 +36,19 @@ static sl_dtype option_dtype (lua_State *L, int arg, const char *what,
 
 static double number (lua_State *L, int arg, const char *what,
                       const char *name) {
-  sl_error e;
   if (lua_type (L, arg) == LUA_TNUMBER) return lua_tonumber (L, arg);
-  sl_fail (&e, "%s: %s must be a number, got %s", what, name,
-           luaL_typename (L, arg));
-  return sl_lua_raise (L, &e);
+  return sl_lua_fail (L, "%s: %s must be a number, got %s", what, name,
+                      luaL_typename (L, arg));
 }
 
 /* generator (seed, [{ dtype = "f32" }]); seed: a whole number >= 0 */
 static int generator_new (lua_State *L) {
   int whole;
   const lua_Integer seed = lua_tointegerx (L, 1, &whole);
-  sl_error e;
-  if (!whole || seed < 0 || lua_type (L, 1) != LUA_TNUMBER) {
-    sl_fail (&e, "generator: the seed must be a whole number from 0, got %s",
-             luaL_tolstring (L, 1, NULL));
-    return sl_lua_raise (L, &e);
-  }
+  if (!whole || seed < 0 || lua_type (L, 1) != LUA_TNUMBER)
+    return sl_lua_fail (
+        L, "generator: the seed must be a whole number from 0, got %s",
+        luaL_tolstring (L, 1, NULL));
   const sl_dtype dtype = option_dtype (L, 2, "generator", SL_F32);
   generator *g = lua_newuserdatauv (L, sizeof *g, 0);
   *g = (generator){ (uint64_t)seed, 0, dtype };
@@ -72,7 +66,7 @@ static int draw (lua_State *L, generator *g, const char *name, sl_dtype dtype,
   const sl_op *op = sl_op_find (dtype, name, &e);
   int status = -1;
   if (g->stream == UINT32_MAX) {
-    sl_fail (&e, "%s: this generator has made its 2^32 draws", name);
+    sl_fail (&e, "%s: this generator has made its 2^32 - 1 draws", name);
   } else if (op) {
     attr->stream = g->stream;
     c->draw = (sl_draw){ .seed = g->seed };
@@ -157,13 +151,10 @@ static int generator_fill (lua_State *L) {
   ptrdiff_t dim[SL_MAX_DIMS];
   const int ndim = sl_lua_check_shape (L, 2, 0, dim, "fill");
   const sl_dtype dtype = option_dtype (L, 4, "fill", g->dtype);
-  sl_error e;
-  if (!lua_isfunction (L, 3)) {
-    sl_fail (&e,
-             "fill: expected a function (buffer, step, first_sample), got %s",
-             luaL_typename (L, 3));
-    return sl_lua_raise (L, &e);
-  }
+  if (!lua_isfunction (L, 3))
+    return sl_lua_fail (
+        L, "fill: expected a function (buffer, step, first_sample), got %s",
+        luaL_typename (L, 3));
   return sl_lua_fill (L, 3, dtype, ndim, dim);
 }
 

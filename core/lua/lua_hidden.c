@@ -12,11 +12,7 @@ typedef struct box {
 
 static box *check_box (lua_State *L) {
   box *b = luaL_checkudata (L, 1, HIDDEN);
-  sl_error e;
-  if (b->hidden == NULL) {
-    sl_fail (&e, "hidden: it has been finished");
-    sl_lua_raise (L, &e);
-  }
+  if (b->hidden == NULL) sl_lua_fail (L, "hidden: it has been finished");
   return b;
 }
 
@@ -57,11 +53,9 @@ static int hidden_measures (lua_State *L) {
   luaL_setmetatable (L, HIDDEN);
   lua_newtable (L); /* 3: keeps arrays alive */
   spec.samples = (long)sl_lua_integer (L, 1, what, "samples", 1);
-  if (spec.samples < 1 || spec.samples > UINT32_MAX) {
-    sl_fail (&e, "%s.samples: got %ld, allowed is 1 to 2^32", what,
-             spec.samples);
-    return sl_lua_raise (L, &e);
-  }
+  if (spec.samples < 1 || spec.samples > UINT32_MAX)
+    return sl_lua_fail (L, "%s.samples: got %ld, allowed is 1 to 2^32 - 1",
+                        what, spec.samples);
   sl_lua_read_measuring (L, 1, 3, what, spec.samples, &m, &dtype);
   spec.layers = m.layers;
   spec.tokens = m.tokens;
@@ -128,7 +122,8 @@ static void push_state (lua_State *L, const sl_state *s, int layer) {
 
 static void push_secondary (lua_State *L, const sl_hidden_result *r) {
   static const char *const kinds[] = { "noise", "secondary", "bos" };
-  lua_createtable (L, (int)r->secondaries, 8);
+  lua_createtable (L, r->secondaries < 1 << 20 ? (int)r->secondaries : 1 << 20,
+                   8);
   for (long i = 0; i < r->secondaries; i++) {
     const sl_secondary *s = &r->secondary[i];
     lua_createtable (L, 0, 5);

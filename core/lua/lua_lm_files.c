@@ -208,18 +208,17 @@ static void check_part (lua_State *L, const sl_weight *w, const char *what,
                         lua_Integer start, lua_Integer n) {
   const ptrdiff_t size = w->ndim > 0 ? w->dim[0] : 0;
   char shape[SL_SHAPE_TEXT];
-  sl_error e;
   /* a part of a vector may cut a block in two */
   if (w->ndim >= 2 && start >= 1 && n >= 0 && start - 1 <= size &&
       n <= size - (start - 1))
     return;
-  sl_fail (&e,
-           "%s: start %lld with length %lld is not on the first axis of the "
-           "weight '%.100s' of shape %s%s",
-           what, (long long)start, (long long)n, w->name,
-           sl_shape_text (w->ndim, w->dim, shape, sizeof shape),
-           w->ndim < 2 ? ", which needs two axes" : "");
-  sl_lua_raise (L, &e);
+  sl_lua_fail (
+      L,
+      "%s: start %lld with length %lld is not on the first axis of the "
+      "weight '%.100s' of shape %s%s",
+      what, (long long)start, (long long)n, w->name,
+      sl_shape_text (w->ndim, w->dim, shape, sizeof shape),
+      w->ndim < 2 ? ", which needs two axes" : "");
 }
 
 /* w:narrow (start, length), counted from 1: these along the first axis */
@@ -304,7 +303,6 @@ enum { FIELDS = sizeof fields / sizeof *fields };
 static int weight_index (lua_State *L) {
   const char *names[FIELDS + 16], *near, *name = luaL_checkstring (L, 2);
   size_t n = 0;
-  sl_error e;
   lua_pushvalue (L, 2);
   if (lua_rawget (L, lua_upvalueindex (1)) != LUA_TNIL) return 1;
   for (; n < FIELDS; n++) {
@@ -318,9 +316,9 @@ static int weight_index (lua_State *L) {
     names[n++] = lua_tostring (L, -1);
   }
   near = sl_nearest (name, n, names);
-  sl_fail (&e, "a weight has no field or method '%.100s'%s%s%s", name,
-           near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
-  return sl_lua_raise (L, &e);
+  return sl_lua_fail (L, "a weight has no field or method '%.100s'%s%s%s", name,
+                      near ? " (did you mean '" : "", near ? near : "",
+                      near ? "'?)" : "");
 }
 
 /* linear (x, weight, [bias]) */

@@ -14,14 +14,12 @@ const sl_mechanism *sl_lua_check_mechanism (lua_State *L, int index) {
 
 const sl_mechanism *sl_lua_mechanism (lua_State *L, int table,
                                       const char *what) {
-  sl_error e;
   lua_pushliteral (L, "mechanism");
   lua_rawget (L, table);
   if (luaL_testudata (L, -1, MECHANISM))
     return sl_lua_check_mechanism (L, lua_gettop (L));
-  sl_fail (&e, "%s.mechanism: expected a mechanism, got %s", what,
-           luaL_typename (L, -1));
-  sl_lua_raise (L, &e);
+  sl_lua_fail (L, "%s.mechanism: expected a mechanism, got %s", what,
+               luaL_typename (L, -1));
   return NULL;
 }
 
@@ -216,12 +214,9 @@ static int is_boolean (const sl_loaded *l, const char *name) {
 /* The key at -2 and the value at -1 of an options table. */
 static sl_setting setting (lua_State *L, const sl_loaded *l) {
   sl_setting s = { NULL, 0, NULL };
-  sl_error e;
-  if (lua_type (L, -2) != LUA_TSTRING) {
-    sl_fail (&e, "%s: expected named options, got a key of type %s", l->name,
-             luaL_typename (L, -2));
-    sl_lua_raise (L, &e);
-  }
+  if (lua_type (L, -2) != LUA_TSTRING)
+    sl_lua_fail (L, "%s: expected named options, got a key of type %s", l->name,
+                 luaL_typename (L, -2));
   s.name = lua_tostring (L, -2);
   switch (lua_type (L, -1)) {
   case LUA_TNUMBER: s.number = lua_tonumber (L, -1); return s;
@@ -230,29 +225,25 @@ static sl_setting setting (lua_State *L, const sl_loaded *l) {
     s.number = lua_toboolean (L, -1);
     if (is_boolean (l, s.name)) return s;
   }
-  sl_fail (&e,
-           "%s: option %s is a %s; 'sinklab plugin info %s' tells what is "
-           "allowed",
-           l->name, s.name, luaL_typename (L, -1), l->name);
-  sl_lua_raise (L, &e);
+  sl_lua_fail (L,
+               "%s: option %s is a %s; 'sinklab plugin info %s' tells what is "
+               "allowed",
+               l->name, s.name, luaL_typename (L, -1), l->name);
   return s;
 }
 
 /* The name of a plugin; a table in its place, which is how models take one,
 ** gets told how to say it here. */
 static const char *name_argument (lua_State *L) {
-  sl_error e;
-  if (lua_type (L, 1) == LUA_TSTRING) return lua_tostring (L, 1);
   if (lua_istable (L, 1) && lua_rawgeti (L, 1, 1) == LUA_TSTRING)
-    sl_fail (&e,
-             "mechanism: expected the name of a plugin, got a table (write "
-             "lab.mechanism(\"%.60s\", { OPTION = VALUE }))",
-             lua_tostring (L, -1));
-  else
-    sl_fail (&e, "mechanism: expected the name of a plugin, got %s",
-             luaL_typename (L, 1));
-  sl_lua_raise (L, &e);
-  return NULL;
+    sl_lua_fail (L,
+                 "mechanism: expected the name of a plugin, got a table (write "
+                 "lab.mechanism(\"%.60s\", { OPTION = VALUE }))",
+                 lua_tostring (L, -1));
+  if (lua_type (L, 1) != LUA_TSTRING)
+    sl_lua_fail (L, "mechanism: expected the name of a plugin, got %s",
+                 luaL_typename (L, 1));
+  return lua_tostring (L, 1);
 }
 
 /* mechanism (name [, options]): a plugin, found by name or path, with the

@@ -6,8 +6,6 @@
 ** last. */
 #include "lua/lua_tensor.h"
 #include "ops/ops.h"
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 typedef union attributes {
@@ -39,17 +37,6 @@ struct binding {
   const char *option; /* its name */
 };
 
-static int refuse (lua_State *L, const char *format, ...) SL_PRINTF (2, 3);
-
-static int refuse (lua_State *L, const char *format, ...) {
-  sl_error e;
-  va_list list;
-  va_start (list, format);
-  vsnprintf (e.text, sizeof e.text, format, list);
-  va_end (list);
-  return sl_lua_raise (L, &e);
-}
-
 static int is_operand (lua_State *L, int arg) {
   return lua_type (L, arg) == LUA_TNUMBER ||
          luaL_testudata (L, arg, SL_LUA_TENSOR) != NULL;
@@ -64,13 +51,14 @@ static void read_inputs (lua_State *L, arguments *a) {
   for (int i = 0; i < a->n; i++) {
     const int at = a->first + i;
     if (!is_operand (L, at))
-      refuse (L, "%s: input %d must be a tensor or a number, got %s", name,
-              i + 1, luaL_typename (L, at));
+      sl_lua_fail (L, "%s: input %d must be a tensor or a number, got %s", name,
+                   i + 1, luaL_typename (L, at));
     if (lua_type (L, at) == LUA_TNUMBER) continue;
     a->in[i] = sl_lua_check_tensor (L, at);
     if (tensors++ == 0) dtype = a->in[i]->storage->dtype;
   }
-  if (tensors == 0) refuse (L, "%s: at least one input must be a tensor", name);
+  if (tensors == 0)
+    sl_lua_fail (L, "%s: at least one input must be a tensor", name);
   for (int i = 0; i < a->n; i++) {
     const int at = a->first + i;
     sl_error e;
@@ -94,17 +82,17 @@ static void take_inputs (lua_State *L, arguments *a, int first) {
   a->rest = at;
   if (a->n < f->min) {
     if (at <= lua_gettop (L) && a->n == at - first)
-      refuse (L, "%s: input %d must be a tensor or a number, got %s", f->name,
-              a->n + 1, luaL_typename (L, at));
-    refuse (L, "%s: got %d inputs, needs %s%d", f->name, a->n,
-            f->min < f->max ? "at least " : "", f->min);
+      sl_lua_fail (L, "%s: input %d must be a tensor or a number, got %s",
+                   f->name, a->n + 1, luaL_typename (L, at));
+    sl_lua_fail (L, "%s: got %d inputs, needs %s%d", f->name, a->n,
+                 f->min < f->max ? "at least " : "", f->min);
   }
   read_inputs (L, a);
 }
 
 static void no_more (lua_State *L, const arguments *a, int from) {
   if (lua_gettop (L) >= from && !lua_isnil (L, from))
-    refuse (L, "%s: argument %d is one too many", a->f->name, from);
+    sl_lua_fail (L, "%s: argument %d is one too many", a->f->name, from);
 }
 
 /* (inputs ...) */
@@ -120,7 +108,7 @@ static void read_axis (lua_State *L, arguments *a) {
   if (!lua_isnoneornil (L, a->rest))
     a->attr.axis.axis = sl_lua_check_axis (L, a->rest, a->in[0], a->f->name);
   else if (a->in[0]->ndim == 0)
-    refuse (L, "%s: a tensor of shape () has no axis", a->f->name);
+    sl_lua_fail (L, "%s: a tensor of shape () has no axis", a->f->name);
   no_more (L, a, a->rest + 1);
 }
 
@@ -128,8 +116,8 @@ static void read_axis (lua_State *L, arguments *a) {
 static void read_along (lua_State *L, arguments *a) {
   sl_tensor *x;
   if (!luaL_testudata (L, 1, SL_LUA_TENSOR))
-    refuse (L, "%s: input 1 must be a tensor, got %s", a->f->name,
-            luaL_typename (L, 1));
+    sl_lua_fail (L, "%s: input 1 must be a tensor, got %s", a->f->name,
+                 luaL_typename (L, 1));
   x = sl_lua_check_tensor (L, 1);
   luaL_checkinteger (L, 2);
   const int axis = sl_lua_check_axis (L, 2, x, a->f->name);
@@ -142,12 +130,12 @@ static void read_along (lua_State *L, arguments *a) {
 static void read_list (lua_State *L, arguments *a) {
   lua_Unsigned n;
   if (!lua_istable (L, 1))
-    refuse (L, "%s: expected a list of tensors, got %s", a->f->name,
-            luaL_typename (L, 1));
+    sl_lua_fail (L, "%s: expected a list of tensors, got %s", a->f->name,
+                 luaL_typename (L, 1));
   n = lua_rawlen (L, 1);
   if (n < 1 || n > SL_MAX_IN)
-    refuse (L, "%s: %llu tensors, allowed are 1 to %d", a->f->name,
-            (unsigned long long)n, SL_MAX_IN);
+    sl_lua_fail (L, "%s: %llu tensors, allowed are 1 to %d", a->f->name,
+                 (unsigned long long)n, SL_MAX_IN);
   no_more (L, a, 3);
   lua_settop (L, 2);
   for (lua_Unsigned i = 1; i <= n; i++) lua_rawgeti (L, 1, (lua_Integer)i);
@@ -177,23 +165,23 @@ static void read_reduce (lua_State *L, arguments *a) {
       const unsigned bit =
           1u << sl_lua_check_axis (L, lua_gettop (L), a->in[0], name);
       if (a->attr.reduce.axes & bit)
-        refuse (L, "%s: axis %lld is there twice", name,
-                (long long)lua_tointeger (L, -1));
+        sl_lua_fail (L, "%s: axis %lld is there twice", name,
+                     (long long)lua_tointeger (L, -1));
       a->attr.reduce.axes |= bit;
       lua_pop (L, 1);
     }
   } else if (lua_istable (L, axes)) {
     options = axes;
-  } else if (!lua_isnoneornil (L, axes)) {
-    refuse (L, "%s: expected an axis or a list of axes, got %s", name,
-            luaL_typename (L, axes));
-  }
+  } else if (!lua_isnoneornil (L, axes))
+    sl_lua_fail (L, "%s: expected an axis or a list of axes, got %s", name,
+                 luaL_typename (L, axes));
   sl_lua_known (L, options, name, is_var ? var_keys : keys);
   a->attr.reduce.keep = sl_lua_boolean (L, options, name, "keep", 0);
   if (is_var) {
     const lua_Integer c = sl_lua_integer (L, options, name, "correction", 0);
     if (c < 0 || c > 1 << 30)
-      refuse (L, "var.correction: %lld is outside 0 to 2^30", (long long)c);
+      sl_lua_fail (L, "var.correction: %lld is outside 0 to 2^30",
+                   (long long)c);
     a->attr.reduce.correction = (int)c;
   }
   no_more (L, a, options + 1);
@@ -205,8 +193,9 @@ static void read_one_hot (lua_State *L, arguments *a) {
   take_inputs (L, a, 1);
   a->attr.one_hot.classes = (ptrdiff_t)lua_tointegerx (L, a->rest, &whole);
   if (!whole || lua_type (L, a->rest) != LUA_TNUMBER)
-    refuse (L, "one_hot: the number of classes must be a whole number, got %s",
-            luaL_tolstring (L, a->rest, NULL));
+    sl_lua_fail (
+        L, "one_hot: the number of classes must be a whole number, got %s",
+        luaL_tolstring (L, a->rest, NULL));
   no_more (L, a, a->rest + 1);
 }
 

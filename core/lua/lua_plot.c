@@ -4,7 +4,6 @@
 #include "plot/figure.h"
 #include <limits.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,16 +11,6 @@
 
 #define FIGURE "sinklab.figure"
 #define TEXT "sinklab.figure_text"
-
-static int fail (lua_State *L, const char *format, ...) SL_PRINTF (2, 3);
-static int fail (lua_State *L, const char *format, ...) {
-  sl_error e;
-  va_list args;
-  va_start (args, format);
-  vsnprintf (e.text, sizeof e.text, format, args);
-  va_end (args);
-  return sl_lua_raise (L, &e);
-}
 
 /* Whole numbers that no figure takes are refused by core, whatever they are. */
 static int small_integer (lua_State *L, const char *what, const char *key,
@@ -45,7 +34,7 @@ static double *scratch (lua_State *L, size_t count) {
 
 static sl_tensor *tensor_at (lua_State *L, int index, const char *what) {
   sl_tensor **box = luaL_testudata (L, index, SL_LUA_TENSOR);
-  if (box && !*box) fail (L, "%s: this tensor has been closed", what);
+  if (box && !*box) sl_lua_fail (L, "%s: this tensor has been closed", what);
   return box ? *box : NULL;
 }
 
@@ -54,8 +43,8 @@ static void take_numbers (lua_State *L, size_t n, double *out,
                           const char *what) {
   for (size_t i = 0; i < n; i++) {
     if (lua_rawgeti (L, -1, (lua_Integer)i + 1) != LUA_TNUMBER)
-      fail (L, "%s[%zu]: expected a number, got %s", what, i + 1,
-            luaL_typename (L, -1));
+      sl_lua_fail (L, "%s[%zu]: expected a number, got %s", what, i + 1,
+                   luaL_typename (L, -1));
     out[i] = lua_tonumber (L, -1);
     lua_pop (L, 1);
   }
@@ -73,17 +62,17 @@ static const double *matrix (lua_State *L, int index, const char *what,
   if (t) {
     char shape[128];
     if (t->ndim != 2)
-      fail (L,
-            "%s: expected a matrix (queries, keys), got a tensor of shape %s",
-            name, sl_shape_text (t->ndim, t->dim, shape, sizeof shape));
+      sl_lua_fail (
+          L, "%s: expected a matrix (queries, keys), got a tensor of shape %s",
+          name, sl_shape_text (t->ndim, t->dim, shape, sizeof shape));
     *rows = (size_t)t->dim[0], *cols = (size_t)t->dim[1];
     data = scratch (L, *rows * *cols);
     sl_tensor_to_doubles (t, data);
     return data;
   }
   if (!lua_istable (L, -1))
-    fail (L, "%s: expected a tensor or a table of rows, got %s", name,
-          luaL_typename (L, -1));
+    sl_lua_fail (L, "%s: expected a tensor or a table of rows, got %s", name,
+                 luaL_typename (L, -1));
   *rows = lua_rawlen (L, -1), *cols = 0;
   if (*rows > 0 && lua_rawgeti (L, -1, 1) == LUA_TTABLE)
     *cols = lua_rawlen (L, -1);
@@ -94,11 +83,11 @@ static const double *matrix (lua_State *L, int index, const char *what,
   for (size_t r = 0; r < *rows; r++) {
     snprintf (row, sizeof row, "%s[%zu]", name, r + 1);
     if (lua_rawgeti (L, -2, (lua_Integer)r + 1) != LUA_TTABLE)
-      fail (L, "%s: expected a row of numbers, got %s", row,
-            luaL_typename (L, -1));
+      sl_lua_fail (L, "%s: expected a row of numbers, got %s", row,
+                   luaL_typename (L, -1));
     if (lua_rawlen (L, -1) != *cols)
-      fail (L, "%s has %zu numbers, but the first row has %zu", row,
-            (size_t)lua_rawlen (L, -1), *cols);
+      sl_lua_fail (L, "%s has %zu numbers, but the first row has %zu", row,
+                   (size_t)lua_rawlen (L, -1), *cols);
     take_numbers (L, *cols, data + r * *cols, row);
     lua_pop (L, 1);
   }
@@ -119,17 +108,17 @@ static const double *list (lua_State *L, int index, const char *what,
   t = tensor_at (L, -1, name);
   if (t && t->ndim != 1) {
     char shape[128];
-    fail (L, "%s: expected a tensor of one axis, got shape %s", name,
-          sl_shape_text (t->ndim, t->dim, shape, sizeof shape));
+    sl_lua_fail (L, "%s: expected a tensor of one axis, got shape %s", name,
+                 sl_shape_text (t->ndim, t->dim, shape, sizeof shape));
   }
   if (!t && !lua_istable (L, -1))
-    fail (L, "%s: expected a tensor or a list of numbers, got %s", name,
-          luaL_typename (L, -1));
+    sl_lua_fail (L, "%s: expected a tensor or a list of numbers, got %s", name,
+                 luaL_typename (L, -1));
   count = t ? (size_t)t->dim[0] : lua_rawlen (L, -1);
   if (*n > 0 && count != *n)
-    fail (L, "%s has %zu numbers, but the series has %zu points", name, count,
-          *n);
-  if (count == 0) fail (L, "%s is empty", name);
+    sl_lua_fail (L, "%s has %zu numbers, but the series has %zu points", name,
+                 count, *n);
+  if (count == 0) sl_lua_fail (L, "%s is empty", name);
   *n = count;
   data = scratch (L, count);
   if (t)
@@ -177,14 +166,15 @@ static void take_range (lua_State *L, int index, const char *what,
       *end[i] = lua_tonumber (L, -1);
     else if (type != LUA_TNIL && (type != LUA_TSTRING ||
                                   strcmp (lua_tostring (L, -1), "data") != 0))
-      fail (L, "%s.%s: expected a number or \"data\", got %s", what, key[i],
-            type == LUA_TSTRING ? lua_tostring (L, -1) : luaL_typename (L, -1));
+      sl_lua_fail (
+          L, "%s.%s: expected a number or \"data\", got %s", what, key[i],
+          type == LUA_TSTRING ? lua_tostring (L, -1) : luaL_typename (L, -1));
     lua_pop (L, 1);
   }
   if (given == 0) *min = *max = 0;
   if (given == 2 && *min >= *max)
-    fail (L, "%s: %s is %g and %s is %g: the first must be smaller", what, low,
-          *min, high, *max);
+    sl_lua_fail (L, "%s: %s is %g and %s is %g: the first must be smaller",
+                 what, low, *min, high, *max);
 }
 
 /* A list of strings, kept alive on the stack; *n 0 for nil. */
@@ -196,15 +186,15 @@ static const char *const *names (lua_State *L, int index, const char *what,
   luaL_checkstack (L, 8, "names");
   if (get (L, index, key) == LUA_TNIL) return NULL;
   if (!lua_istable (L, -1))
-    fail (L, "%s.%s: expected a list of strings, got %s", what, key,
-          luaL_typename (L, -1));
+    sl_lua_fail (L, "%s.%s: expected a list of strings, got %s", what, key,
+                 luaL_typename (L, -1));
   at = lua_gettop (L);
   *n = lua_rawlen (L, at);
   name = lua_newuserdatauv (L, (*n + 1) * sizeof *name, 0);
   for (size_t i = 0; i < *n; i++) {
     if (lua_rawgeti (L, at, (lua_Integer)i + 1) != LUA_TSTRING)
-      fail (L, "%s.%s[%zu]: expected a string, got %s", what, key, i + 1,
-            luaL_typename (L, -1));
+      sl_lua_fail (L, "%s.%s[%zu]: expected a string, got %s", what, key, i + 1,
+                   luaL_typename (L, -1));
     name[i] = lua_tostring (L, -1); /* the table holds on to it */
     lua_pop (L, 1);
   }
@@ -219,7 +209,8 @@ static void take_marks (lua_State *L, int index, const char *what,
   m->at = list (L, index, what, key, &m->n);
   m->name = names (L, index, what, key_names, &n);
   if (m->name && n != m->n)
-    fail (L, "%s.%s has %zu names for %zu places", what, key_names, n, m->n);
+    sl_lua_fail (L, "%s.%s has %zu names for %zu places", what, key_names, n,
+                 m->n);
 }
 
 static int add_heat (lua_State *L, sl_figure *f, int index, const char *what,
@@ -267,11 +258,11 @@ static void take_series (lua_State *L, int index, const char *what,
 /* The list at field "series"; its stack index, and its length in *n. */
 static int series_at (lua_State *L, int index, const char *what, int *n) {
   if (get (L, index, "series") != LUA_TTABLE)
-    fail (L, "%s.series: expected a list of series, got %s", what,
-          luaL_typename (L, -1));
+    sl_lua_fail (L, "%s.series: expected a list of series, got %s", what,
+                 luaL_typename (L, -1));
   if (lua_rawlen (L, -1) > 1000)
-    fail (L, "%s.series: at most 1000 series, got %zu", what,
-          (size_t)lua_rawlen (L, -1));
+    sl_lua_fail (L, "%s.series: at most 1000 series, got %zu", what,
+                 (size_t)lua_rawlen (L, -1));
   *n = (int)lua_rawlen (L, -1);
   return lua_gettop (L);
 }
@@ -282,8 +273,8 @@ static int one_series (lua_State *L, int all, const char *what, int i,
   luaL_checkstack (L, 16, "series");
   snprintf (name, 120, "%s.series[%d]", what, i + 1);
   if (lua_rawgeti (L, all, i + 1) != LUA_TTABLE)
-    fail (L, "%s: expected a table such as { y = ... }, got %s", name,
-          luaL_typename (L, -1));
+    sl_lua_fail (L, "%s: expected a table such as { y = ... }, got %s", name,
+                 luaL_typename (L, -1));
   return lua_gettop (L);
 }
 
@@ -379,7 +370,8 @@ static void add_panel (lua_State *L, sl_figure *f, int index,
     }
     return;
   }
-  fail (L, "%s.kind is '%s': heat, lines and bars are allowed", what, kind);
+  sl_lua_fail (L, "%s.kind is '%s': heat, lines and bars are allowed", what,
+               kind);
 }
 
 /* figure { what =, title =, caption =, rows =, columns =, shared =,
@@ -406,10 +398,10 @@ static int figure_new (lua_State *L) {
   spec.size = sl_lua_number (L, 1, what, "size", 0);
   spec.dpi = small_integer (L, what, "dpi", SL_DEFAULT_DPI);
   if (get (L, 1, "panels") != LUA_TTABLE)
-    fail (L, "%s.panels: expected a list of panels, got %s", what,
-          luaL_typename (L, -1));
+    sl_lua_fail (L, "%s.panels: expected a list of panels, got %s", what,
+                 luaL_typename (L, -1));
   n = lua_rawlen (L, 2);
-  if (n == 0) fail (L, "%s: the figure has no panels", what);
+  if (n == 0) sl_lua_fail (L, "%s: the figure has no panels", what);
   box = lua_newuserdatauv (L, sizeof *box, 0);
   *box = NULL;
   luaL_setmetatable (L, FIGURE);
@@ -425,7 +417,8 @@ static int figure_new (lua_State *L) {
     else
       snprintf (name, sizeof name, "%.60s: panel %zu", what, i);
     if (lua_rawgeti (L, 2, (lua_Integer)i) != LUA_TTABLE)
-      fail (L, "%s: expected a table, got %s", name, luaL_typename (L, -1));
+      sl_lua_fail (L, "%s: expected a table, got %s", name,
+                   luaL_typename (L, -1));
     add_panel (L, *box, 4, name);
     lua_settop (L, 3);
   }

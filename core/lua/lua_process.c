@@ -105,8 +105,11 @@ static int process_wait (lua_State *L) {
   luaL_argcheck (L, n >= 0 && n <= MOST_PROCESSES, 1, "too many processes");
   list = lua_newuserdatauv (L, (size_t)(n + 1) * sizeof *list, 0);
   for (lua_Integer i = 0; i < n; i++) {
+    sl_process **box;
     lua_rawgeti (L, 1, i + 1);
-    list[i] = *check_process (L, -1);
+    box = luaL_testudata (L, -1, PROCESS);
+    luaL_argcheck (L, box && *box, 1, "expected processes that run");
+    list[i] = *box;
     lua_pop (L, 1); /* the list keeps it */
   }
   found = sl_process_wait (list, (int)n, seconds);

@@ -94,11 +94,9 @@ static int program_check (lua_State *L) {
   sl_lua_known (L, 2, what, keys);
   samples = sl_lua_integer (L, 2, what, "samples", 0);
   seed = sl_lua_integer (L, 2, what, "seed", 0);
-  if (samples < 0) {
-    sl_fail (&e, "%s.samples: must be 0 (all) or more, got %lld", what,
-             (long long)samples);
-    return sl_lua_raise (L, &e);
-  }
+  if (samples < 0)
+    return sl_lua_fail (L, "%s.samples: must be 0 (all) or more, got %lld",
+                        what, (long long)samples);
   if (sl_program_check (p, (size_t)samples, (uint64_t)seed, &worst, &e) < 0)
     return sl_lua_raise (L, &e);
   lua_pushnumber (L, worst);
@@ -182,11 +180,9 @@ static int program_replica (lua_State *L) {
 /* An option 0 .. 2^32 - 1. */
 static uint32_t word_option (lua_State *L, const char *what, const char *key) {
   lua_Integer n = sl_lua_integer (L, 2, what, key, 0);
-  sl_error e;
   if (n >= 0 && n <= UINT32_MAX) return (uint32_t)n;
-  sl_fail (&e, "%s.%s: must be 0 to 4294967295, got %lld", what, key,
-           (long long)n);
-  return (uint32_t)sl_lua_raise (L, &e);
+  return (uint32_t)sl_lua_fail (L, "%s.%s: must be 0 to 4294967295, got %lld",
+                                what, key, (long long)n);
 }
 
 /* replica:forward { seed = 0, step = 0, first_sample = 0 } -> replica */
@@ -252,10 +248,9 @@ static int replica_value (lua_State *L) {
   const replica_box *box = check_replica (L);
   const sl_tensor *t = sl_lua_check_tensor (L, 2);
   sl_view v = sl_replica_value (box->replica, t);
-  sl_error e;
   if (v.data != NULL) return push_copy (L, &v, t->storage->dtype);
-  sl_fail (&e, "value: the program neither made nor uses this tensor");
-  return sl_lua_raise (L, &e);
+  return sl_lua_fail (L,
+                      "value: the program neither made nor uses this tensor");
 }
 
 /* replica:gradient (tensor) -> a copy of its gradient */
@@ -263,14 +258,12 @@ static int replica_gradient (lua_State *L) {
   const replica_box *box = check_replica (L);
   const sl_tensor *t = sl_lua_check_tensor (L, 2);
   sl_view v = sl_replica_gradient (box->replica, t);
-  sl_error e;
   if (v.data != NULL) return push_copy (L, &v, t->storage->dtype);
-  if (!sl_program_uses (box->program, t))
-    sl_fail (&e, "gradient: the program neither made nor uses this tensor");
-  else
-    sl_fail (&e, "gradient: not computed for this tensor; call program:want "
-                 "with it before program:replica ()");
-  return sl_lua_raise (L, &e);
+  return sl_lua_fail (
+      L, sl_program_uses (box->program, t)
+             ? "gradient: not computed for this tensor; call program:want with "
+               "it before program:replica ()"
+             : "gradient: the program neither made nor uses this tensor");
 }
 
 /* replica:set (tensor, values) -> replica; values for one of the program's
@@ -285,11 +278,10 @@ static int replica_set (lua_State *L) {
   sl_error e;
   lua_settop (L, 3);
   if (v.data == NULL || v.data == sl_tensor_view (t).data ||
-      !sl_program_is_input (box->program, t)) {
-    sl_fail (&e, "set: this tensor is not an input of the program; call "
-                 "program:input with it before program:replica ()");
-    return sl_lua_raise (L, &e);
-  }
+      !sl_program_is_input (box->program, t))
+    return sl_lua_fail (L,
+                        "set: this tensor is not an input of the program; call "
+                        "program:input with it before program:replica ()");
   from = luaL_testudata (L, 3, SL_LUA_TENSOR) ? sl_lua_check_tensor (L, 3)
                                               : sl_lua_tensor_of (L, 3, dtype);
   if (sl_tensor_copy (&to, from, &e) < 0) return sl_lua_raise (L, &e);

@@ -29,23 +29,20 @@ static sl_sinks **new_found (lua_State *L) {
 static sl_tensor **get_list (lua_State *L, int index, const char *what,
                              const char *key, int *n) {
   sl_tensor **list;
-  sl_error e;
   int type, table;
   lua_pushstring (L, key);
   type = lua_rawget (L, index);
   table = lua_gettop (L);
   *n = 0;
   if (type == LUA_TNIL) return NULL;
-  if (type != LUA_TTABLE || lua_rawlen (L, table) > 4096) {
-    sl_fail (&e, "%s.%s: expected a list of at most 4096 tensors, got %s", what,
-             key, luaL_typename (L, table));
-    sl_lua_raise (L, &e);
-  }
+  if (type != LUA_TTABLE || lua_rawlen (L, table) > 4096)
+    sl_lua_fail (L, "%s.%s: expected a list of at most 4096 tensors, got %s",
+                 what, key, luaL_typename (L, table));
   *n = (int)lua_rawlen (L, table);
   list = lua_newuserdatauv (L, (size_t)(*n + 1) * sizeof *list, 0);
   for (int i = 0; i < *n; i++) {
     lua_rawgeti (L, table, i + 1);
-    list[i] = sl_lua_sinks_tensor (L, what, key, i + 1);
+    list[i] = sl_lua_field_tensor (L, what, key, i + 1);
     lua_pop (L, 1);
   }
   return list;
@@ -77,30 +74,23 @@ static int measure_sinks (lua_State *L) {
   sl_lua_known (L, 1, what, keys);
   lua_newtable (L); /* 2: keeps arrays alive */
   lua_pushliteral (L, "program");
-  if (lua_rawget (L, 1) != LUA_TUSERDATA) {
-    sl_fail (&e, "%s.program: expected a program, got %s", what,
-             luaL_typename (L, -1));
-    return sl_lua_raise (L, &e);
-  }
-  spec.program = sl_lua_check_program (L, lua_gettop (L));
+  lua_rawget (L, 1);
+  spec.program = sl_lua_field_program (L, what);
   spec.inputs = get_list (L, 1, what, "inputs", &spec.n_inputs);
   spec.batch = (const sl_tensor *const *)get_list (L, 1, what, "batch", &n);
-  if (n != spec.n_inputs || n < 1 || spec.batch[0]->ndim < 1) {
-    sl_fail (&e,
-             "%s: %d inputs and %d tensors of a batch, allowed is one with "
-             "samples on its first axis for each of 1 or more inputs",
-             what, spec.n_inputs, n);
-    return sl_lua_raise (L, &e);
-  }
+  if (n != spec.n_inputs || n < 1 || spec.batch[0]->ndim < 1)
+    return sl_lua_fail (
+        L,
+        "%s: %d inputs and %d tensors of a batch, allowed is one with "
+        "samples on its first axis for each of 1 or more inputs",
+        what, spec.n_inputs, n);
   sl_lua_read_measuring (L, 1, 2, what, (long)spec.batch[0]->dim[0],
                          &spec.measuring, &dtype);
   spec.measuring.output =
       (const sl_tensor *const *)get_list (L, 1, what, "output", &n);
-  if (spec.measuring.output != NULL && n != spec.measuring.layers) {
-    sl_fail (&e, "%s.output: %d matrices for %d layers", what, n,
-             spec.measuring.layers);
-    return sl_lua_raise (L, &e);
-  }
+  if (spec.measuring.output != NULL && n != spec.measuring.layers)
+    return sl_lua_fail (L, "%s.output: %d matrices for %d layers", what, n,
+                        spec.measuring.layers);
   found = new_found (L);
   *found = sl_sinks_measure (sl_lua_context (L), &spec, &e);
   if (*found == NULL) return sl_lua_raise (L, &e);
@@ -159,11 +149,8 @@ typedef struct box {
 
 static box *check_box (lua_State *L) {
   box *b = luaL_checkudata (L, 1, COLLECTOR);
-  sl_error e;
-  if (b->collector == NULL) {
-    sl_fail (&e, "sink_collector: it has been finished");
-    sl_lua_raise (L, &e);
-  }
+  if (b->collector == NULL)
+    sl_lua_fail (L, "sink_collector: it has been finished");
   return b;
 }
 
@@ -201,13 +188,12 @@ static int sink_collector (lua_State *L) {
   b->samples = (long)sl_lua_integer (L, 1, what, "samples", 1);
   b->batch = (long)sl_lua_integer (L, 1, what, "batch", 1);
   if (b->samples < 1 || b->batch < 1 || b->samples > UINT32_MAX ||
-      b->batch > b->samples) {
-    sl_fail (&e,
-             "%s: %ld samples, %ld at once; allowed is 1 to 2^32, and not more "
-             "at once than in all",
-             what, b->samples, b->batch);
-    return sl_lua_raise (L, &e);
-  }
+      b->batch > b->samples)
+    return sl_lua_fail (
+        L,
+        "%s: %ld samples, %ld at once; allowed is 1 to 2^32 - 1, and not "
+        "more at once than in all",
+        what, b->samples, b->batch);
   sl_lua_read_measuring (L, 1, 3, what, b->samples, &b->measuring, &b->dtype);
   lua_setiuservalue (L, 2, 1);
   if (sl_measuring_check (&b->measuring, b->samples, &e) < 0)
@@ -220,10 +206,11 @@ static int sink_collector (lua_State *L) {
   return 1;
 }
 
-static int index_argument (lua_State *L, int arg, long most) {
+/* A place 1 .. most, from 0. */
+static long index_argument (lua_State *L, int arg, long most) {
   const lua_Integer n = luaL_checkinteger (L, arg);
   luaL_argcheck (L, n >= 1 && n <= most, arg, "out of range");
-  return (int)(n - 1);
+  return (long)n - 1;
 }
 
 /* collector:begin (sample, n, layer, head): from now on attention that runs at
@@ -232,15 +219,12 @@ static int index_argument (lua_State *L, int arg, long most) {
 static int collector_begin (lua_State *L) {
   box *b = check_box (L);
   sl_context *c = sl_lua_context (L);
-  const int first = index_argument (L, 2, b->samples);
-  const int n = index_argument (L, 3, b->batch) + 1;
-  const int layer = index_argument (L, 4, b->measuring.layers);
-  const int head = index_argument (L, 5, b->measuring.heads);
-  sl_error e;
-  if (c->observer != NULL) {
-    sl_fail (&e, "sink_collector: another one is watching already");
-    return sl_lua_raise (L, &e);
-  }
+  const long first = index_argument (L, 2, b->samples);
+  const long n = index_argument (L, 3, b->batch) + 1;
+  const int layer = (int)index_argument (L, 4, b->measuring.layers);
+  const int head = (int)index_argument (L, 5, b->measuring.heads);
+  if (c->observer != NULL)
+    return sl_lua_fail (L, "sink_collector: another one is watching already");
   luaL_argcheck (L, first + n <= b->samples, 3, "more than there are samples");
   sl_collect_begin (b->collector, 0, first, n);
   sl_collect_calls (b->collector, 0, layer, head);
@@ -268,7 +252,7 @@ static int collector_done (lua_State *L) {
 /* collector:output (layer, W_O or nil): until done, which lets go of it. */
 static int collector_output (lua_State *L) {
   box *b = check_box (L);
-  const int layer = index_argument (L, 2, b->measuring.layers);
+  const int layer = (int)index_argument (L, 2, b->measuring.layers);
   const sl_tensor *w = sl_lua_opt_tensor (L, 3);
   sl_error e;
   if (sl_collect_output (b->collector, layer, w, &e) < 0)
@@ -289,14 +273,12 @@ static int collector_finish (lua_State *L) {
   box *b = check_box (L);
   sl_error e;
   sl_sinks **found;
-  if (b->failed > 0) {
-    sl_fail (
-        &e,
+  if (b->failed > 0)
+    return sl_lua_fail (
+        L,
         "sinks: watching sample %ld ended with an error, so a part of it is "
         "missing",
         b->failed);
-    return sl_lua_raise (L, &e);
-  }
   lua_settop (L, 1);
   found = new_found (L);
   *found = sl_collect_finish (b->collector, &e);

@@ -17,10 +17,6 @@
 void sl_lua_read_measuring (lua_State *L, int index, int anchor,
                             const char *what, long samples, sl_measuring *m,
                             sl_dtype *dtype);
-/* The tensor in t[key], or an element i of it (i > 0) on top of the stack;
-** raises otherwise. */
-sl_tensor *sl_lua_sinks_tensor (lua_State *L, const char *what, const char *key,
-                                int i);
 /* Pushes the table that measure_sinks returns. */
 void sl_lua_push_sinks (lua_State *L, const sl_sinks *s, const sl_measuring *m,
                         sl_dtype dtype);

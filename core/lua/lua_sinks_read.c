@@ -15,22 +15,6 @@ static int get (const reader *r, const char *key) {
   return lua_rawget (r->L, r->index);
 }
 
-sl_tensor *sl_lua_sinks_tensor (lua_State *L, const char *what, const char *key,
-                                int i) {
-  sl_tensor **t = luaL_testudata (L, -1, SL_LUA_TENSOR);
-  sl_error e;
-  if (t == NULL || *t == NULL) {
-    if (i > 0)
-      sl_fail (&e, "%s.%s[%d]: expected a tensor, got %s", what, key, i,
-               t ? "a closed one" : luaL_typename (L, -1));
-    else
-      sl_fail (&e, "%s.%s: expected a tensor, got %s", what, key,
-               t ? "a closed one" : luaL_typename (L, -1));
-    sl_lua_raise (L, &e);
-  }
-  return *t;
-}
-
 /* Room that lives as long as the anchor. */
 static void *room (const reader *r, size_t count, size_t size) {
   void *p = lua_newuserdatauv (r->L, (count + 1) * size, 0);
@@ -44,7 +28,6 @@ static const double *labels (const reader *r, const char *key, int tokens,
                              int *wide) {
   const sl_tensor *t;
   double *x;
-  sl_error e;
   char text[128];
   size_t count;
   int is_wide;
@@ -52,16 +35,15 @@ static const double *labels (const reader *r, const char *key, int tokens,
     lua_pop (r->L, 1);
     return NULL;
   }
-  t = sl_lua_sinks_tensor (r->L, r->what, key, 0);
+  t = sl_lua_field_tensor (r->L, r->what, key, 0);
   is_wide = t->ndim == 2 && t->dim[1] == tokens;
   if (t->ndim < 1 || t->dim[0] != r->samples ||
-      !(t->ndim == 1 || (wide && is_wide))) {
-    sl_fail (&e, "%s.%s: expected shape (%ld)%s, one number a sample%s, got %s",
-             r->what, key, r->samples, wide ? " or (samples, tokens)" : "",
-             wide ? " or token" : "",
-             sl_shape_text (t->ndim, t->dim, text, sizeof text));
-    sl_lua_raise (r->L, &e);
-  }
+      !(t->ndim == 1 || (wide && is_wide)))
+    sl_lua_fail (r->L,
+                 "%s.%s: expected shape (%ld)%s, one number a sample%s, got %s",
+                 r->what, key, r->samples, wide ? " or (samples, tokens)" : "",
+                 wide ? " or token" : "",
+                 sl_shape_text (t->ndim, t->dim, text, sizeof text));
   if (wide) *wide = is_wide;
   count = (size_t)r->samples * (is_wide ? (size_t)tokens : 1);
   x = room (r, count, sizeof *x);
@@ -73,25 +55,19 @@ static const double *labels (const reader *r, const char *key, int tokens,
 static int integer (const reader *r, const char *key, lua_Integer def,
                     lua_Integer least, lua_Integer most, const char *range) {
   const lua_Integer n = sl_lua_integer (r->L, r->index, r->what, key, def);
-  sl_error e;
-  if (n < least || n > most) {
-    sl_fail (&e, "%s.%s: got %lld, allowed is %s", r->what, key, (long long)n,
-             range);
-    sl_lua_raise (r->L, &e);
-  }
+  if (n < least || n > most)
+    sl_lua_fail (r->L, "%s.%s: got %lld, allowed is %s", r->what, key,
+                 (long long)n, range);
   return (int)n;
 }
 
 /* Length of the list at key, on top of the stack; 0 (and nil there) without. */
 static int list (const reader *r, const char *key, int most) {
   const int type = get (r, key);
-  sl_error e;
   if (type == LUA_TNIL) return 0;
-  if (type != LUA_TTABLE || lua_rawlen (r->L, -1) > (size_t)most) {
-    sl_fail (&e, "%s.%s: expected a list of at most %d, got %s", r->what, key,
-             most, luaL_typename (r->L, -1));
-    sl_lua_raise (r->L, &e);
-  }
+  if (type != LUA_TTABLE || lua_rawlen (r->L, -1) > (size_t)most)
+    sl_lua_fail (r->L, "%s.%s: expected a list of at most %d, got %s", r->what,
+                 key, most, luaL_typename (r->L, -1));
   return (int)lua_rawlen (r->L, -1);
 }
 
@@ -100,14 +76,11 @@ static void read_thresholds (const reader *r, sl_measuring *m) {
   double *curve = room (r, (size_t)n, sizeof *curve);
   for (int i = 0; i < n; i++) {
     int is_number;
-    sl_error e;
     lua_rawgeti (r->L, -1, i + 1);
     curve[i] = lua_tonumberx (r->L, -1, &is_number);
-    if (!is_number) {
-      sl_fail (&e, "%s.thresholds[%d]: expected a number, got %s", r->what,
-               i + 1, luaL_typename (r->L, -1));
-      sl_lua_raise (r->L, &e);
-    }
+    if (!is_number)
+      sl_lua_fail (r->L, "%s.thresholds[%d]: expected a number, got %s",
+                   r->what, i + 1, luaL_typename (r->L, -1));
     lua_pop (r->L, 1);
   }
   lua_pop (r->L, 1);
@@ -128,12 +101,9 @@ static void read_keep (const reader *r, sl_measuring *m) {
   const int n = list (r, "keep", 1 << 20);
   sl_head_name *keep = room (r, (size_t)n, sizeof *keep);
   for (int i = 0; i < n; i++) {
-    sl_error e;
-    if (lua_rawgeti (r->L, -1, i + 1) != LUA_TTABLE) {
-      sl_fail (&e, "%s.keep[%d]: expected { layer, head }, got %s", r->what,
-               i + 1, luaL_typename (r->L, -1));
-      sl_lua_raise (r->L, &e);
-    }
+    if (lua_rawgeti (r->L, -1, i + 1) != LUA_TTABLE)
+      sl_lua_fail (r->L, "%s.keep[%d]: expected { layer, head }, got %s",
+                   r->what, i + 1, luaL_typename (r->L, -1));
     keep[i] = (sl_head_name){ pair (r->L, 1), pair (r->L, 2) };
     lua_pop (r->L, 1);
   }
@@ -155,15 +125,12 @@ static void read_measures (const reader *r, sl_measuring *m) {
   for (int i = 0; i < n; i++) {
     const char *name = (lua_rawgeti (r->L, -1, i + 1), lua_tostring (r->L, -1));
     size_t k = 0;
-    sl_error e;
     while (k < 4 && (name == NULL || strcmp (groups[k].name, name) != 0)) k++;
-    if (k == 4) {
-      sl_fail (&e,
-               "%s.measures[%d]: '%s'; expected columns, share, norms or "
-               "logits",
-               r->what, i + 1, name ? name : luaL_typename (r->L, -1));
-      sl_lua_raise (r->L, &e);
-    }
+    if (k == 4)
+      sl_lua_fail (r->L,
+                   "%s.measures[%d]: '%s'; expected columns, share, norms or "
+                   "logits",
+                   r->what, i + 1, name ? name : luaL_typename (r->L, -1));
     m->measures |= groups[k].flag;
     lua_pop (r->L, 1);
   }
@@ -173,16 +140,13 @@ static void read_measures (const reader *r, sl_measuring *m) {
 static void read_labels (const reader *r, sl_measuring *m) {
   sl_labels *l = &m->labels;
   int wide = 0;
-  sl_error e;
   l->trigger = labels (r, "trigger", m->tokens, &l->trigger_wide);
   l->length = labels (r, "length", m->tokens, NULL);
   l->start = labels (r, "start", m->tokens, NULL);
   l->documents = labels (r, "documents", m->tokens, &wide);
-  if (l->documents && !wide) {
-    sl_fail (&e, "%s.documents: expected a number for each of %d tokens",
-             r->what, m->tokens);
-    sl_lua_raise (r->L, &e);
-  }
+  if (l->documents && !wide)
+    sl_lua_fail (r->L, "%s.documents: expected a number for each of %d tokens",
+                 r->what, m->tokens);
   l->group = labels (r, "group", m->tokens, &l->group_wide);
   l->groups = integer (r, "groups", l->group ? 1 : 0, l->group ? 1 : 0,
                        l->group ? 1 << 20 : 0, l->group ? "1 to 2^20" : "none");

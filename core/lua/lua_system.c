@@ -1,9 +1,9 @@
 /* lua_system.c - what the Lua half needs of the machine: files, clock,
 ** terminal, signals, and errors blamed on the right line. */
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/interrupt.h"
 #include "base/isa.h"
-#include "base/memory.h"
 #include "lua/lua_common.h"
 #include "lua/session.h"
 #include <dirent.h>
@@ -46,10 +46,8 @@ static int system_interrupted (lua_State *L) {
 
 /* stop_if_interrupted (): raises "interrupted" if so. */
 static int system_stop_if_interrupted (lua_State *L) {
-  sl_error e;
   if (!sl_interrupted) return 0;
-  sl_fail (&e, "interrupted");
-  return sl_lua_raise (L, &e);
+  return sl_lua_fail (L, "interrupted");
 }
 
 /* pending_interrupt (): a library function that was stopped has more to say:
@@ -79,9 +77,7 @@ static int system_nearest (lua_State *L) {
 
 /* clock () -> seconds on a clock that never jumps. */
 static int system_clock (lua_State *L) {
-  struct timespec now;
-  clock_gettime (CLOCK_MONOTONIC, &now);
-  lua_pushnumber (L, (double)now.tv_sec + 1e-9 * (double)now.tv_nsec);
+  lua_pushnumber (L, sl_now ());
   return 1;
 }
 

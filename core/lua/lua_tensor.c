@@ -7,55 +7,53 @@
 
 int sl_lua_check_axis (lua_State *L, int arg, const sl_tensor *t,
                        const char *what) {
-  lua_Integer axis = luaL_checkinteger (L, arg);
+  int whole;
+  const lua_Integer axis = lua_tointegerx (L, arg, &whole);
   char shape[SL_SHAPE_TEXT];
-  sl_error e;
+  if (!whole || lua_type (L, arg) != LUA_TNUMBER)
+    return sl_lua_fail (L, "%s: an axis must be a whole number, got %s", what,
+                        lua_type (L, arg) == LUA_TNUMBER
+                            ? luaL_tolstring (L, arg, NULL)
+                            : luaL_typename (L, arg));
   if (axis >= 1 && axis <= t->ndim) return (int)axis - 1;
   if (axis <= -1 && axis >= -t->ndim) return (int)axis + t->ndim;
-  sl_shape_text (t->ndim, t->dim, shape, sizeof shape);
   if (t->ndim == 0)
-    sl_fail (&e, "%s: a tensor of shape () has no axis", what);
-  else
-    sl_fail (&e, "%s: axis %lld of shape %s: must be 1 to %d or -%d to -1",
-             what, (long long)axis, shape, t->ndim, t->ndim);
-  return sl_lua_raise (L, &e);
+    return sl_lua_fail (L, "%s: a tensor of shape () has no axis", what);
+  return sl_lua_fail (
+      L, "%s: axis %lld of shape %s: must be 1 to %d or -%d to -1", what,
+      (long long)axis, sl_shape_text (t->ndim, t->dim, shape, sizeof shape),
+      t->ndim, t->ndim);
 }
 
 /* A size on top of the stack. */
 static ptrdiff_t check_size (lua_State *L, int open, const char *what) {
   int whole;
   lua_Integer n = lua_tointegerx (L, -1, &whole);
-  sl_error e;
   if (whole && lua_type (L, -1) == LUA_TNUMBER && (n >= 0 || (open && n == -1)))
     return (ptrdiff_t)n;
-  sl_fail (&e, "%s: a size must be a whole number from 0%s, got %s", what,
-           open ? " (or -1)" : "",
-           lua_type (L, -1) == LUA_TNUMBER ? luaL_tolstring (L, -1, NULL)
-                                           : luaL_typename (L, -1));
-  return sl_lua_raise (L, &e);
+  return sl_lua_fail (L, "%s: a size must be a whole number from 0%s, got %s",
+                      what, open ? " (or -1)" : "",
+                      lua_type (L, -1) == LUA_TNUMBER
+                          ? luaL_tolstring (L, -1, NULL)
+                          : luaL_typename (L, -1));
 }
 
 int sl_lua_check_shape (lua_State *L, int arg, int open,
                         ptrdiff_t dim[SL_MAX_DIMS], const char *what) {
   lua_Unsigned n;
-  sl_error e;
   if (lua_type (L, arg) == LUA_TNUMBER) {
     lua_pushvalue (L, arg);
     dim[0] = check_size (L, open, what);
     lua_pop (L, 1);
     return 1;
   }
-  if (!lua_istable (L, arg)) {
-    sl_fail (&e, "%s: expected a shape such as { 2, 3 }, got %s", what,
-             luaL_typename (L, arg));
-    sl_lua_raise (L, &e);
-  }
+  if (!lua_istable (L, arg))
+    sl_lua_fail (L, "%s: expected a shape such as { 2, 3 }, got %s", what,
+                 luaL_typename (L, arg));
   n = lua_rawlen (L, arg);
-  if (n > SL_MAX_DIMS) {
-    sl_fail (&e, "%s: %llu axes are too many: at most %d", what,
-             (unsigned long long)n, SL_MAX_DIMS);
-    sl_lua_raise (L, &e);
-  }
+  if (n > SL_MAX_DIMS)
+    sl_lua_fail (L, "%s: %llu axes are too many: at most %d", what,
+                 (unsigned long long)n, SL_MAX_DIMS);
   for (lua_Unsigned i = 0; i < n; i++) {
     lua_rawgeti (L, arg, (lua_Integer)i + 1);
     dim[i] = check_size (L, open, what);
@@ -80,13 +78,12 @@ int sl_lua_tensor_or_raise (lua_State *L, sl_tensor *t, const sl_error *e) {
 
 void sl_lua_not_recorded (lua_State *L, const sl_tensor *t, const char *what) {
   const sl_program *p = sl_lua_context (L)->recording;
-  sl_error e;
   if (p == NULL || !sl_program_uses (p, t)) return;
-  sl_fail (&e,
-           "%s: the program that is being recorded uses this tensor and would "
-           "not repeat this; only operations are recorded",
-           what);
-  sl_lua_raise (L, &e);
+  sl_lua_fail (
+      L,
+      "%s: the program that is being recorded uses this tensor and would "
+      "not repeat this; only operations are recorded",
+      what);
 }
 
 /* Constructors. */
@@ -94,13 +91,10 @@ void sl_lua_not_recorded (lua_State *L, const sl_tensor *t, const char *what) {
 /* The shape of the nested list at 'arg', by its first elements. */
 static int list_shape (lua_State *L, int arg, ptrdiff_t dim[SL_MAX_DIMS]) {
   int ndim = 0, top = lua_gettop (L);
-  sl_error e;
   lua_pushvalue (L, arg);
   for (; lua_istable (L, -1); ndim++) {
-    if (ndim == SL_MAX_DIMS) {
-      sl_fail (&e, "tensor: lists nested deeper than %d", SL_MAX_DIMS);
-      sl_lua_raise (L, &e);
-    }
+    if (ndim == SL_MAX_DIMS)
+      sl_lua_fail (L, "tensor: lists nested deeper than %d", SL_MAX_DIMS);
     luaL_checkstack (L, 4, "tensor");
     dim[ndim] = (ptrdiff_t)lua_rawlen (L, -1);
     lua_rawgeti (L, -1, 1);
@@ -113,28 +107,22 @@ static int list_shape (lua_State *L, int arg, ptrdiff_t dim[SL_MAX_DIMS]) {
 static void store_list (lua_State *L, const sl_tensor *t, int axis,
                         size_t *at) {
   sl_view v = sl_tensor_view (t);
-  sl_error e;
   if (axis == t->ndim) {
-    if (lua_type (L, -1) != LUA_TNUMBER) {
-      sl_fail (&e, "tensor: element %zu: expected a number, got %s", *at + 1,
-               luaL_typename (L, -1));
-      sl_lua_raise (L, &e);
-    }
+    if (lua_type (L, -1) != LUA_TNUMBER)
+      sl_lua_fail (L, "tensor: element %zu: expected a number, got %s", *at + 1,
+                   luaL_typename (L, -1));
     sl_view_set (&v, t->storage->dtype, (*at)++, lua_tonumber (L, -1));
     return;
   }
-  if (!lua_istable (L, -1) ||
-      lua_rawlen (L, -1) != (lua_Unsigned)t->dim[axis]) {
-    if (lua_istable (L, -1))
-      sl_fail (&e,
-               "tensor: a list of %llu on level %d, expected %td like the "
-               "first one there",
-               (unsigned long long)lua_rawlen (L, -1), axis + 1, t->dim[axis]);
-    else
-      sl_fail (&e, "tensor: %s on level %d, expected a list of %td",
-               luaL_typename (L, -1), axis + 1, t->dim[axis]);
-    sl_lua_raise (L, &e);
-  }
+  if (!lua_istable (L, -1))
+    sl_lua_fail (L, "tensor: %s on level %d, expected a list of %td",
+                 luaL_typename (L, -1), axis + 1, t->dim[axis]);
+  if (lua_rawlen (L, -1) != (lua_Unsigned)t->dim[axis])
+    sl_lua_fail (L,
+                 "tensor: a list of %llu on level %d, expected %td like the "
+                 "first one there",
+                 (unsigned long long)lua_rawlen (L, -1), axis + 1,
+                 t->dim[axis]);
   for (ptrdiff_t i = 0; i < t->dim[axis]; i++) {
     lua_rawgeti (L, -1, i + 1);
     store_list (L, t, axis + 1, at);
@@ -148,11 +136,9 @@ sl_tensor *sl_lua_tensor_of (lua_State *L, int arg, sl_dtype dtype) {
   int ndim;
   sl_tensor *t;
   sl_error e;
-  if (!lua_istable (L, arg) && lua_type (L, arg) != LUA_TNUMBER) {
-    sl_fail (&e, "tensor: expected a number or a nested list, got %s",
-             luaL_typename (L, arg));
-    sl_lua_raise (L, &e);
-  }
+  if (!lua_istable (L, arg) && lua_type (L, arg) != LUA_TNUMBER)
+    sl_lua_fail (L, "tensor: expected a number or a nested list, got %s",
+                 luaL_typename (L, arg));
   ndim = list_shape (L, arg, dim);
   t = sl_tensor_new (dtype, ndim, dim, &e);
   sl_lua_tensor_or_raise (L, t, &e);
@@ -222,12 +208,9 @@ static int tensor_item (lua_State *L) {
   const sl_tensor *t = sl_lua_check_tensor (L, 1);
   sl_view v = sl_tensor_view (t);
   char shape[SL_SHAPE_TEXT];
-  sl_error e;
-  if (sl_view_count (&v) != 1) {
-    sl_fail (&e, "item: shape %s is not one number",
-             sl_shape_text (t->ndim, t->dim, shape, sizeof shape));
-    return sl_lua_raise (L, &e);
-  }
+  if (sl_view_count (&v) != 1)
+    return sl_lua_fail (L, "item: shape %s is not one number",
+                        sl_shape_text (t->ndim, t->dim, shape, sizeof shape));
   lua_pushnumber (L, sl_view_get (&v, t->storage->dtype, 0));
   return 1;
 }
@@ -239,21 +222,16 @@ static sl_view element (lua_State *L, const sl_tensor *t, int extra,
   sl_view v = sl_tensor_view (t);
   ptrdiff_t offset = 0;
   char shape[SL_SHAPE_TEXT];
-  sl_error e;
   sl_shape_text (t->ndim, t->dim, shape, sizeof shape);
-  if (lua_gettop (L) != 1 + t->ndim + extra) {
-    sl_fail (&e, "%s: got %d indices for shape %s", what,
-             lua_gettop (L) - 1 - extra, shape);
-    sl_lua_raise (L, &e);
-  }
+  if (lua_gettop (L) != 1 + t->ndim + extra)
+    sl_lua_fail (L, "%s: got %d indices for shape %s", what,
+                 lua_gettop (L) - 1 - extra, shape);
   for (int i = 0; i < t->ndim; i++) {
     lua_Integer index = luaL_checkinteger (L, 2 + i);
     lua_Integer at = index < 0 ? index + t->dim[i] : index - 1;
-    if (index == 0 || at < 0 || at >= t->dim[i]) {
-      sl_fail (&e, "%s: index %lld on axis %d is outside shape %s", what,
-               (long long)index, i + 1, shape);
-      sl_lua_raise (L, &e);
-    }
+    if (index == 0 || at < 0 || at >= t->dim[i])
+      sl_lua_fail (L, "%s: index %lld on axis %d is outside shape %s", what,
+                   (long long)index, i + 1, shape);
     offset += at * t->stride[i];
   }
   v.ndim = 0;
@@ -274,7 +252,7 @@ static int tensor_get (lua_State *L) {
 static int tensor_set (lua_State *L) {
   const sl_tensor *t = sl_lua_check_tensor (L, 1);
   sl_view v = element (L, t, 1, "set");
-  double x = luaL_checknumber (L, -1);
+  const double x = luaL_checknumber (L, 2 + t->ndim);
   sl_lua_not_recorded (L, t, "set");
   sl_view_set (&v, t->storage->dtype, 0, x);
   lua_settop (L, 1);
@@ -395,14 +373,12 @@ static int no_such_name (lua_State *L) {
   enum { MAX_NAMES = 256 };
   const char *names[MAX_NAMES], *near;
   size_t n = 0;
-  sl_error e;
-  if (lua_type (L, 2) != LUA_TSTRING) {
-    sl_fail (&e,
-             "a tensor is not indexed by a %s; t:get (i, ...) reads an "
-             "element, t:select (axis, i) a part",
-             luaL_typename (L, 2));
-    return sl_lua_raise (L, &e);
-  }
+  if (lua_type (L, 2) != LUA_TSTRING)
+    return sl_lua_fail (
+        L,
+        "a tensor is not indexed by a %s; t:get (i, ...) reads an "
+        "element, t:select (axis, i) a part",
+        luaL_typename (L, 2));
   for (; n < N_FIELDS; n++) names[n] = fields[n].name;
   lua_pushnil (L);
   while (n < MAX_NAMES && lua_next (L, lua_upvalueindex (1))) {
@@ -410,10 +386,9 @@ static int no_such_name (lua_State *L) {
     if (lua_type (L, -1) == LUA_TSTRING) names[n++] = lua_tostring (L, -1);
   }
   near = sl_nearest (lua_tostring (L, 2), n, names);
-  sl_fail (&e, "a tensor has no field or method '%.100s'%s%s%s",
-           lua_tostring (L, 2), near ? " (did you mean '" : "",
-           near ? near : "", near ? "'?)" : "");
-  return sl_lua_raise (L, &e);
+  return sl_lua_fail (L, "a tensor has no field or method '%.100s'%s%s%s",
+                      lua_tostring (L, 2), near ? " (did you mean '" : "",
+                      near ? near : "", near ? "'?)" : "");
 }
 
 static int tensor_index (lua_State *L) {
@@ -451,11 +426,8 @@ static int tensor_tostring (lua_State *L) {
 
 static int tensor_len (lua_State *L) {
   const sl_tensor *t = sl_lua_check_tensor (L, 1);
-  sl_error e;
-  if (t->ndim == 0) {
-    sl_fail (&e, "a tensor of shape () has no length");
-    return sl_lua_raise (L, &e);
-  }
+  if (t->ndim == 0)
+    return sl_lua_fail (L, "a tensor of shape () has no length");
   lua_pushinteger (L, t->dim[0]);
   return 1;
 }

@@ -36,28 +36,35 @@ static int method_save_npy (lua_State *L) {
   return saved (L, sl_npy_write (luaL_checkstring (L, 2), t, &e), &e);
 }
 
+/* Raise for the string at 'index' if it has a NUL, with which files end it. */
+static void check_text (lua_State *L, const char *what, int index) {
+  size_t n;
+  const char *text = lua_tolstring (L, index, &n);
+  if (strlen (text) != n)
+    sl_lua_fail (L, "%s: '%.100s' goes on after a NUL, which no file can hold",
+                 what, text);
+}
+
 /* The number of entries of the table at 'arg', whose keys must be strings and
 ** so must be its values for meta, tensors else. */
 static size_t entries (lua_State *L, const char *what, int arg, int meta) {
   size_t n = 0;
-  sl_error e;
-  lua_pushnil (L);
-  while (lua_next (L, arg)) {
+  for (lua_pushnil (L); lua_next (L, arg); lua_pop (L, 1), n++) {
+    const int found = meta ? lua_type (L, -1) == LUA_TSTRING
+                           : luaL_testudata (L, -1, SL_LUA_TENSOR) != NULL;
     if (lua_type (L, -2) != LUA_TSTRING)
-      sl_fail (&e, "%s: names must be strings, got %s", what,
-               luaL_typename (L, -2));
-    else if (meta ? lua_type (L, -1) != LUA_TSTRING
-                  : luaL_testudata (L, -1, SL_LUA_TENSOR) == NULL)
-      sl_fail (&e, "%s: '%.100s' must be a %s, got %s", what,
-               lua_tostring (L, -2), meta ? "string" : "tensor",
-               luaL_typename (L, -1));
-    else {
-      if (!meta) sl_lua_check_tensor (L, -1);
-      n++;
-      lua_pop (L, 1);
-      continue;
-    }
-    sl_lua_raise (L, &e);
+      sl_lua_fail (L, "%s: names must be strings, got %s", what,
+                   luaL_typename (L, -2));
+    check_text (L, what, -2);
+    if (!found)
+      sl_lua_fail (L, "%s: '%.100s' must be a %s, got %s", what,
+                   lua_tostring (L, -2), meta ? "string" : "tensor",
+                   luaL_typename (L, -1));
+    if (meta)
+      check_text (L, what, -1);
+    else if (*(sl_tensor **)lua_touserdata (L, -1) == NULL)
+      sl_lua_fail (L, "%s: '%.100s' must be a tensor, got a closed one", what,
+                   lua_tostring (L, -2));
   }
   return n;
 }
@@ -155,9 +162,10 @@ static int files_load_safetensors (lua_State *L) {
 
 /* load_npz (path) -> { name = tensor }, or nil and a sentence */
 static int files_load_npz (lua_State *L) {
-  int n = load_tensors (L, sl_npz_read);
-  lua_settop (L, -1 - (n == 2 && lua_istable (L, -1)));
-  return lua_istable (L, -1) ? 1 : n;
+  const int n = load_tensors (L, sl_npz_read);
+  if (!lua_istable (L, -1)) return n;
+  lua_pop (L, 1); /* there are no texts */
+  return 1;
 }
 
 void sl_lua_open_tensor_files (lua_State *L) {

@@ -122,11 +122,9 @@ static int tokenizer_decode (lua_State *L) {
     lua_Integer id;
     lua_geti (L, 2, i);
     id = lua_tointegerx (L, -1, &whole);
-    if (!whole || id < INT32_MIN || id > INT32_MAX) {
-      sl_fail (&e, "decode: number %lld of the ids is %s", (long long)i,
-               luaL_tolstring (L, -1, NULL));
-      return sl_lua_raise (L, &e);
-    }
+    if (!whole || id < INT32_MIN || id > INT32_MAX)
+      return sl_lua_fail (L, "decode: number %lld of the ids is %s",
+                          (long long)i, luaL_tolstring (L, -1, NULL));
     lua_pop (L, 1);
     if (sl_ids_add (&box->ids, (int32_t)id, &e) < 0)
       return sl_lua_raise (L, &e);

@@ -20,17 +20,13 @@ static sl_point *read_points (lua_State *L, int index, const char *what,
   sl_error e;
   sl_point *points;
   lua_Unsigned length;
-  if (!lua_istable (L, index)) {
-    sl_fail (&e, "%s: expected a list of points, got %s", what,
-             luaL_typename (L, index));
-    sl_lua_raise (L, &e);
-  }
+  if (!lua_istable (L, index))
+    sl_lua_fail (L, "%s: expected a list of points, got %s", what,
+                 luaL_typename (L, index));
   length = lua_rawlen (L, index);
-  if (length > SL_SCHEDULE_POINTS + 1) {
-    sl_fail (&e, "%s: %llu points, allowed are %d", what,
-             (unsigned long long)length, SL_SCHEDULE_POINTS + 1);
-    sl_lua_raise (L, &e);
-  }
+  if (length > SL_SCHEDULE_POINTS + 1)
+    sl_lua_fail (L, "%s: %llu points, allowed are %d", what,
+                 (unsigned long long)length, SL_SCHEDULE_POINTS + 1);
   *n = (int)length;
   points = lua_newuserdatauv (L, (size_t)(*n + 1) * sizeof *points, 0);
   for (int i = 0; i < *n; i++) {
@@ -43,13 +39,12 @@ static sl_point *read_points (lua_State *L, int index, const char *what,
       lua_rawgeti (L, -3, 3);
     } else
       lua_settop (L, lua_gettop (L) + 3);
-    if (!numbers || !(lua_isnil (L, -1) || lua_type (L, -1) == LUA_TSTRING)) {
-      sl_fail (&e,
-               "%s: point %d is not { step, value, curve }, two numbers and "
-               "a name",
-               what, i + 1);
-      sl_lua_raise (L, &e);
-    }
+    if (!numbers || !(lua_isnil (L, -1) || lua_type (L, -1) == LUA_TSTRING))
+      sl_lua_fail (
+          L,
+          "%s: point %d is not { step, value, curve }, two numbers and "
+          "a name",
+          what, i + 1);
     points[i] =
         (sl_point){ lua_tonumber (L, -3), lua_tonumber (L, -2), SL_HOLD };
     if (!lua_isnil (L, -1) &&
@@ -65,21 +60,16 @@ static sl_point *read_points (lua_State *L, int index, const char *what,
 static double read_argument (lua_State *L, int index, const char *what,
                              const sl_schedule_arg *a) {
   const char *name;
-  sl_error e;
   if (a->choices == NULL) {
     const double x = sl_lua_number (L, index, what, a->name, a->def);
-    if (isnan (x)) {
-      sl_fail (&e, "%s: '%s' must be given", what, a->name);
-      sl_lua_raise (L, &e);
-    }
+    if (isnan (x)) sl_lua_fail (L, "%s: '%s' must be given", what, a->name);
     return x;
   }
   name = sl_lua_string (L, index, what, a->name, a->choices[(int)a->def]);
   for (int i = 0; a->choices[i] != NULL; i++)
     if (strcmp (a->choices[i], name) == 0) return i;
-  sl_fail (&e, "%s.%s: '%s' is not one of '%s' and '%s'", what, a->name, name,
-           a->choices[0], a->choices[1]);
-  return sl_lua_raise (L, &e);
+  return sl_lua_fail (L, "%s.%s: '%s' is not one of '%s' and '%s'", what,
+                      a->name, name, a->choices[0], a->choices[1]);
 }
 
 /* schedule (kind, { named arguments }) -> { { step, value, curve }, ... } */
@@ -144,26 +134,8 @@ static int get (lua_State *L, int index, const char *key) {
 /* The tensor in a field, NULL for nil when optional; it stays on the stack. */
 static sl_tensor *get_tensor (lua_State *L, int index, const char *key,
                               int optional) {
-  sl_tensor **t;
-  sl_error e;
   if (get (L, index, key) == LUA_TNIL && optional) return NULL;
-  t = luaL_testudata (L, -1, SL_LUA_TENSOR);
-  if (t == NULL || *t == NULL) {
-    sl_fail (&e, "trainer.%s: expected a tensor, got %s", key,
-             t ? "a closed one" : luaL_typename (L, -1));
-    sl_lua_raise (L, &e);
-  }
-  return *t;
-}
-
-static const sl_program *check_program (lua_State *L) {
-  sl_error e;
-  if (luaL_testudata (L, -1, SL_LUA_PROGRAM) == NULL) {
-    sl_fail (&e, "trainer.program: expected a program, got %s",
-             luaL_typename (L, -1));
-    sl_lua_raise (L, &e);
-  }
-  return sl_lua_check_program (L, lua_gettop (L));
+  return sl_lua_field_tensor (L, "trainer", key, 0);
 }
 
 static long get_long (lua_State *L, int index, const char *what,
@@ -230,7 +202,7 @@ static int trainer (lua_State *L) {
   luaL_setmetatable (L, TRAINER);
   lua_newtable (L); /* pins: what the trainer uses lives as long as it does */
   get (L, OPTIONS, "program");
-  spec.program = check_program (L);
+  spec.program = sl_lua_field_program (L, what);
   lua_rawseti (L, PINS, 1);
   spec.parameters = get_tensor (L, OPTIONS, "parameters", 0);
   spec.loss = get_tensor (L, OPTIONS, "loss", 0);
@@ -238,7 +210,7 @@ static int trainer (lua_State *L) {
   spec.linf = get_tensor (L, OPTIONS, "linf", 1);
   spec.batch = get_long (L, OPTIONS, what, "batch");
   spec.shard = get_long (L, OPTIONS, what, "shard");
-  spec.groups = (int)sl_lua_integer (L, OPTIONS, what, "groups", 1);
+  spec.groups = sl_lua_int (L, OPTIONS, what, "groups", 1);
   spec.seed = (uint64_t)sl_lua_integer (L, OPTIONS, what, "seed", 0);
   get (L, OPTIONS, "optimizer");
   spec.optimizer = read_optimizer (L, lua_gettop (L));

@@ -5,12 +5,11 @@
 static ptrdiff_t check_index (lua_State *L, int arg, const sl_tensor *t, int i,
                               const char *what) {
   lua_Integer index = luaL_checkinteger (L, arg), size = t->dim[i];
-  sl_error e;
   if (index >= 1 && index <= size) return index - 1;
   if (index <= -1 && index >= -size) return index + size;
-  sl_fail (&e, "%s: index %lld is outside axis %d, which has size %lld", what,
-           (long long)index, i + 1, (long long)size);
-  return sl_lua_raise (L, &e);
+  return sl_lua_fail (L,
+                      "%s: index %lld is outside axis %d, which has size %lld",
+                      what, (long long)index, i + 1, (long long)size);
 }
 
 /* t:narrow (axis, start, length) -> elements start, start + 1, ... */
@@ -22,13 +21,12 @@ static int view_narrow (lua_State *L) {
   lua_Integer from = start < 0 ? start + size : start - 1;
   sl_error e;
   if (start == 0 || from < 0 || from > size || length < 0 ||
-      length > size - from) {
-    sl_fail (&e,
-             "narrow: start %lld with length %lld does not fit axis %d, which "
-             "has size %lld",
-             (long long)start, (long long)length, axis + 1, (long long)size);
-    return sl_lua_raise (L, &e);
-  }
+      length > size - from)
+    return sl_lua_fail (
+        L,
+        "narrow: start %lld with length %lld does not fit axis %d, which "
+        "has size %lld",
+        (long long)start, (long long)length, axis + 1, (long long)size);
   return sl_lua_tensor_or_raise (
       L, sl_tensor_narrow (t, axis, (ptrdiff_t)from, (ptrdiff_t)length, &e),
       &e);

@@ -148,6 +148,8 @@ end)
 
 check.test("operations refuse in a sentence", function()
   local softmax, x = core.mechanism "softmax", draw(1, 3, 4)
+  check.raises("mix.inputs[2]: expected a tensor, got number", core.mix,
+    { inputs = { core.zeros { 1, 2, 3 }, 4 } })
   check.raises("attention.q: expected a tensor, got nil",
     function() core.attention { k = x } end)
   check.raises("attention.mechanism: expected a mechanism, got string",

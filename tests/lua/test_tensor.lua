@@ -63,6 +63,7 @@ check.test("get and set", function()
   check.raises("set: index -4 on axis 2 is outside shape (2, 3)", t.set, t, 1, -4, 0)
   check.raises("get: got 1 indices for shape (2, 3)", t.get, t, 1)
   check.raises("set: got 1 indices for shape (2, 3)", t.set, t, 1, 2)
+  check.raises("bad argument #4 to", t.set, t, 1, 2, "x")
   check.raises("item: shape (2, 3) is not one number", t.item, t)
 end)
 
@@ -193,6 +194,14 @@ check.test("files: safetensors", function()
   check.raises("'w' must be a tensor, got number", core.save_safetensors, path, { w = 1 })
   check.raises("names must be strings, got number", core.save_safetensors, path, { core.zeros(1) })
   check.raises("'step' must be a string, got number", core.save_safetensors, path, {}, { step = 7 })
+  check.raises("'a' goes on after a NUL", core.save_safetensors, path,
+    { ["a\0b"] = core.zeros(1) })
+  check.raises("'7' goes on after a NUL", core.save_safetensors, path, {},
+    { step = "7\0" })
+  local closed = core.zeros(1)
+  getmetatable(closed).__close(closed)
+  check.raises("save_npz: 'w' must be a tensor, got a closed one", core.save_npz, path,
+    { w = closed })
   local nothing, message = core.save_safetensors(path, { __metadata__ = core.zeros(1) })
   check.contains(message, "the name '__metadata__' is reserved")
   process.write(path, "short")

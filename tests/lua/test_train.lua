@@ -137,6 +137,7 @@ check.test("mistakes in trainers are named", function()
   refuse("trainer.schedule: expected a list of points, got number", { schedule = 1 })
   refuse("trainer.loss: expected a tensor, got number", { loss = 3 })
   refuse("trainer.program: expected a program, got number", { program = 3 })
+  refuse("trainer.groups: 4294967297 is out of range", { groups = (1 << 32) + 1 })
 end)
 
 check.test("a loss that is not finite at once is not blamed on the rate", function()
