@@ -14,9 +14,10 @@
 --   }
 --
 -- A word: its name as usage shows it, what an error calls it; `optional`, `many` (the
--- last one), `complete`: "file", "folder", a list or function () -> list. An option
--- with a second entry takes a value; `kind` is one of `kinds` below or a function
--- (text) -> value or nil, what was expected; `many` gathers the values in a list.
+-- last one), `complete`: "file", "folder", "plugins", a list or function () -> list. An
+-- option with a second entry takes a value; `kind` is one of `kinds` below or a function
+-- (text) -> value or nil, what was expected; `many` gathers the values in a list;
+-- `complete` is that of a word.
 -- In `given` a dash in the name is an underscore. `actions` in place of `words` and
 -- `run` is a list of such tables with a `name` each: sinklab plugin list, ...
 -- `more` is a function that prints what else --help should say. A command refuses by
@@ -66,6 +67,10 @@ command.kinds = kinds
 function kinds.whole(s)
   return s:match "^%d+$" and math.tointeger(tonumber(s)), "a whole number from 0"
 end
+function kinds.count(s)
+  local n = s:match "^%d+$" and math.tointeger(tonumber(s))
+  return n and n > 0 and n, "a whole number from 1"
+end
 function kinds.number(s)
   return s:match "^[+-]?[%d.]+[eE]?[+-]?%d*$" and tonumber(s), "a number"
 end
@@ -110,12 +115,21 @@ function command.usage(name, spec, short)
   return table.concat(parts, " ")
 end
 
+-- A usage beyond so many columns is left to --help.
+local WIDE = 76
+
+--- What an error shows of a usage: how to write it, or where to read that.
+local function usage_or_help(name, spec)
+  local usage = "sinklab " .. command.usage(name, spec)
+  return #usage <= WIDE and usage or ("sinklab %s --help"):format(name)
+end
+
 local function no_option(argument, name, options, usage)
   local names = {}
   for _, o in ipairs(options) do names[#names + 1] = "--" .. o[1] end
   for _, o in ipairs(command.host_options) do names[#names + 1] = "--" .. o[1] end
   refuse("no option '%s' here%s", argument, did_you_mean("--" .. name, names,
-    "\n  try: sinklab " .. usage))
+    "\n  try: " .. usage))
 end
 
 local function read_value(o, value)
@@ -135,7 +149,7 @@ end
 -- `others` lets pass is left in core.host.arguments.
 local function read(name, spec, arguments)
   local words, given, others = {}, {}, {}
-  local usage = command.usage(name, spec)
+  local usage = usage_or_help(name, spec)
   local known = {}
   for _, o in ipairs(spec.options or {}) do known[o[1]] = o end
   for _, argument in ipairs(arguments) do
@@ -174,15 +188,15 @@ local function count_words(name, spec, words)
   local last = wanted[#wanted]
   if #words > #wanted and not (last and last.many) then
     refuse("unexpected argument '%s': %s", words[#wanted + 1], spec.others
-      and "options are --key=VALUE" or "sinklab " .. command.usage(name, spec))
+      and "options are --key=VALUE" or usage_or_help(name, spec))
   end
   local missing = {}
   for i = #words + 1, #wanted do
     if not wanted[i].optional then missing[#missing + 1] = wanted[i][2] end
   end
   if #missing > 0 then
-    refuse("%s needs %s: sinklab %s%s", name, table.concat(missing, " and "),
-      command.usage(name, spec), spec.hint and "\n  " .. spec.hint or "")
+    refuse("%s needs %s: %s%s", name, table.concat(missing, " and "),
+      usage_or_help(name, spec), spec.hint and "\n  " .. spec.hint or "")
   end
 end
 
@@ -196,20 +210,37 @@ local function print_options(options, title)
   end
 end
 
---- What --help prints of one command or action.
+--- What --help prints of one command or action; a command with one action is that one.
 function command.help(name, spec)
+  if spec.actions and #spec.actions == 1 then
+    return command.help(name .. " " .. spec.actions[1].name, spec.actions[1])
+  end
+  local function heading(whole, of)
+    print(text.wrap("sinklab " .. command.usage(whole, of), 88, 8) .. "\n    " .. of.doc)
+  end
   if spec.actions then
     for _, action in ipairs(spec.actions) do
-      print(("sinklab %s\n    %s"):format(command.usage(name .. " " .. action.name,
-        action), action.doc))
+      heading(name .. " " .. action.name, action)
     end
+    print(("\nMore on one of them: sinklab help %s %s"):format(name,
+      spec.actions[1].name))
   else
-    print(("sinklab %s\n    %s"):format(command.usage(name, spec), spec.doc))
+    heading(name, spec)
   end
   if spec.text then print("\n" .. spec.text) end
   print_options(spec.options or {}, "Options:")
   print_options(command.host_options, "Options of every command:")
   if spec.more then spec.more() end
+end
+
+--- The action of a command that has some, by its name.
+function command.action(name, spec, action)
+  for _, candidate in ipairs(spec.actions) do
+    if candidate.name == action then return candidate end
+  end
+  local names = command.action_names(spec)
+  refuse("%s: no action '%s'%s", name, action, did_you_mean(action, names,
+    (": expected %s\n  try: sinklab %s --help"):format(text.alternatives(names), name)))
 end
 
 --- Run the command `name` with these arguments of the command line.
@@ -224,14 +255,7 @@ function command.run(name, spec, arguments)
       end
     end
     if action then
-      for _, candidate in ipairs(spec.actions) do
-        if candidate.name == action then
-          return command.run(name .. " " .. action, candidate, rest)
-        end
-      end
-      local names = command.action_names(spec)
-      refuse("%s: no action '%s'%s", name, action, did_you_mean(action, names,
-        (": expected %s\n  try: sinklab %s --help"):format(text.alternatives(names), name)))
+      return command.run(name .. " " .. action, command.action(name, spec, action), rest)
     elseif not core.host.help then
       refuse("%s needs to be told what: sinklab %s %s", name, name,
         table.concat(command.action_names(spec), "|"))

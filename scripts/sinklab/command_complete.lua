@@ -25,8 +25,12 @@ local function script_options(name)
   local source = file:read "a"
   file:close()
   local at, out = source:match "lab%.options%s*%(?%s*(){", {}
-  for _, key in ipairs(at and scan.table_keys(source, at) or {}) do
-    out[#out + 1] = "--" .. key .. "="
+  if not at then return out end
+  local keys, values = scan.table_keys(source, at)
+  for i, key in ipairs(keys) do
+    local word = source:match("^%s*{?%s*(%l+)%f[%W]", values[i])
+    out[i] = word == "false" and "--" .. key or word == "true" and "--no-" .. key
+        or "--" .. key .. "="
   end
   return out
 end
@@ -37,18 +41,25 @@ local function plugins()
   return out
 end
 
---- Values of an option: of a list "a,b" the last item.
-local function values(option, name)
-  local kind = option and option.kind
-  if kind == "folder" or kind == "file" then return {}, kind end
-  if not option and (name == "attention" or name == "mechanism") then return plugins() end
-  return {}
+--- What the field `complete` of a word or an option offers.
+local function offered(complete)
+  if complete == "plugins" then return plugins() end
+  if type(complete) == "function" then return complete() end
+  if type(complete) == "table" then return complete end
+  return {}, complete
 end
 
-local function words_of(w)
-  if type(w.complete) == "function" then return w.complete() end
-  if type(w.complete) == "table" then return w.complete end
-  return {}, w.complete
+--- "--key=value" for each value of an option that goes on with what is typed: of a list
+-- "a,b" the last item.
+local function values(option, key, typed)
+  local complete = option and (option.complete or option.kind)
+  if not option and (key == "attention" or key == "mechanism") then
+    complete = "plugins"
+  end
+  local list, kind = offered(complete)
+  local before, out = "--" .. key .. "=" .. (typed:match "^.*," or ""), {}
+  for i, value in ipairs(list) do out[i] = before .. value end
+  return out, (kind == "file" or kind == "folder") and kind or nil
 end
 
 --- Words that follow a command, and whether files do too.
@@ -72,14 +83,11 @@ local function candidates(typed)
       if a.name == action then spec = a end
     end
   end
-  local key = last:match "^%-%-([%w_-]+)="
+  local key, value = last:match "^%-%-([%w_-]+)=(.*)$"
   if key then
     local option
     for _, o in ipairs(spec.options or {}) do if o[1] == key then option = o end end
-    local list, kind = values(option, key)
-    local out = {}
-    for i, value in ipairs(list) do out[i] = "--" .. key .. "=" .. value end
-    return out, kind
+    return values(option, key, value)
   elseif last:sub(1, 1) == "-" then
     local out = option_names(spec.options or {}, {})
     if spec.others and before[1] then
@@ -91,7 +99,7 @@ local function candidates(typed)
   local w = wanted[#before + 1] or wanted[#wanted] and wanted[#wanted].many
       and wanted[#wanted]
   if not w then return {} end
-  return words_of(w)
+  return offered(w.complete)
 end
 
 --- @return the candidates that go on with the last word, sorted, and "file", "folder" or

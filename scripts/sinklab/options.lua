@@ -190,6 +190,7 @@ local function limits(o)
   if o.min then out[#out + 1] = "at least " .. o.min end
   if o.max then out[#out + 1] = "at most " .. o.max end
   if o.choices then out[1] = text.alternatives(o.choices) end
+  if o.default == true then out[2] = "--no-" .. o.name .. " is false" end
   return table.concat(out, ", ")
 end
 
@@ -203,8 +204,7 @@ end
 local function help(specs)
   local width, lines = 0, {}
   for i, o in ipairs(sorted(specs)) do
-    local left = o.type == "true or false"
-        and (o.default and "--no-%s" or "--%s"):format(o.name)
+    local left = o.default == false and "--" .. o.name
         or ("--%s=%s"):format(o.name, default_text(o))
     lines[i] = { left, o.doc, limits(o) }
     width = math.max(width, #left)

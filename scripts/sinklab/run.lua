@@ -293,9 +293,7 @@ end
 -- @param rows   lists of as many cells, strings or numbers
 -- @example
 --   lab.run():table({ "head", "weight" }, { { 1, 0.99 }, { 2, 0.5 } })
-function methods:table(names, rows)
-  io.write(text.table(names, rows), "\n")
-end
+function methods:table(names, rows) print(text.table(names, rows)) end
 
 -- Claims.
 
@@ -346,7 +344,7 @@ function methods:claim(claim, value, op, bound)
   local claims = self.record.claims
   claims[#claims + 1] = json.object({ text = claim, value = value, op = op,
     bound = bound, holds = holds }, { "text", "value", "op", "bound", "holds" })
-  io.write(("%s  %s: %s %s %s\n"):format(holds and "holds" or "FAILS", claim,
+  print(("%s  %s: %s %s %s"):format(holds and "holds" or "FAILS", claim,
     in_words(value, bound), op, in_words(bound, value)))
   save(self)
   return holds

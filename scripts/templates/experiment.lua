@@ -8,7 +8,7 @@ local lab = require "sinklab"
 -- Every key is an option, --key=VALUE; its type is that of the default.
 local opt = lab.options {
   attention = { { "softmax", "relu" }, "mechanisms to compare (sinklab plugin list)" },
-  seq_len = { 8, "tokens of a sequence", min = 3 },
+  seq_len = { 8, "tokens of a sequence", min = 4 },
   max_steps = { 3000, "at most so many updates", min = 1 },
   lr = { 3e-3, "learning rate", above = 0 },
   stop_linf = { 0.05, "stop when the largest error of a batch is below this", min = 0 },

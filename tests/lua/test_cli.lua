@@ -53,7 +53,20 @@ check.test("help and --help of one command", function()
     check.equal({ r.code, r.out }, { 1, "" }, word)
     check.contains(r.err, want)
   end
-  check.contains(sinklab("help", "run", "x").err, "unexpected argument 'x': sinklab help")
+  check.contains(sinklab("help", "run", "x").err,
+    "help: 'run' has no actions, so no 'x'\n  try: sinklab help run")
+  check.contains(sinklab("help", "plugin", "chek").err,
+    "plugin: no action 'chek' (did you mean 'check'?)")
+  check.contains(sinklab("help", "run", "x", "y").err, "unexpected argument 'y'")
+  check.equal(sinklab("help", "plugin", "check").out,
+    sinklab("plugin", "check", "--help").out)
+  check.contains(sinklab("help", "model").out, "FILE is a GGUF file")
+  -- A usage too long for a line is not part of an error, and is wrapped in the help.
+  check.contains(sinklab("sinks").err,
+    "sinks needs a GGUF file or a folder: sinklab sinks --help\n")
+  for line in sinklab("help", "sinks").out:gmatch "[^\n]+" do
+    check.equal(#line <= 92, true, line)
+  end
 end)
 
 check.test("every command says what it takes, and takes no more", function()

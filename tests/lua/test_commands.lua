@@ -118,7 +118,17 @@ check.test("what may follow", function()
     { ":folder", "run", "theorem2", "--out=x" }, { "plugin", "help", "pl" },
     { "--threads= --traceback", "--t" }, { "", "nonsense", "x" },
     { "experiment", "new", "" },
+    { "--quick --quiet", "run", "theorem1", "--qui" },
+    { "--attention=relu,softmax --attention=relu,softmax1", "run", "theorem2",
+      "--attention=relu,softma" },
+    { "--mechanism=softpick", "sinks", "x.gguf", "--mechanism=softpi" },
+    { "--bos=none", "sinks", "x.gguf", "--bos=n" },
+    { "last one", "runs", "show", "" }, { "last one", "runs", "compare", "one", "" },
+    { "--only=gradient,reads --only=gradient,repeat", "plugin", "check", "relu",
+      "--only=gradient,re" },
   }
+  process.shell(("mkdir -p '%s/runs/one' '%s/runs/none'"):format(folder, folder))
+  process.write(folder .. "/runs/one/run.json", "{}")
   for _, case in ipairs(cases) do
     local want = table.remove(case, 1)
     check.equal(words(table.unpack(case)), want, table.concat(case, " "))
@@ -129,9 +139,10 @@ check.test("what may follow", function()
     local opt = lab.options {
       -- comment = 1, { not = this }
       first = { 1, "a } in -- a string, other = 2", min = 1 }, --[=[ x = 1, ]=]
-      second = "x", third = { { "a" }, 'it''s' } }]])
-  check.equal(words("run", "odd.lua", "--"),
-    "--first= --help --out= --quiet --second= --third= --threads= --traceback")
+      second = "x", third = { { "a" }, 'it''s' }, off = false,
+      on = { true, "a switch" } }]])
+  check.equal(words("run", "odd.lua", "--"), "--first= --help --no-on --off --out= "
+    .. "--quiet --second= --third= --threads= --traceback")
 end)
 
 --- What bash completes a line to.

@@ -131,6 +131,12 @@ check.test("a change beside the unchanged model", function()
   check.close(changed.loss_change, changed.loss - changed.loss_before, 1e-12, 0)
   check.equal(changed.heads[9].row_mass < 0, true, "softmax1 leaves mass in layer 2")
   check.equal(math.abs(changed.heads[1].row_mass) < 1e-6, true, "layer 1 is softmax")
+  -- Options of the mechanism count, and the record says what was typed, and of what.
+  r = sinks(stories, "--prompt=The cat sat.", "--mechanism=sinklogit:init=9", "--out=j")
+  check.equal(r.code, 0, r.err)
+  local got = record "j"
+  check.equal({ got.options.mechanism, got.options.model }, { "sinklogit:init=9", stories })
+  check.equal(got.results["change-1"].sinks.row_mass.mean < 0.5, true)
   r = sinks(stories, "--prompt=The cat sat.", "--drop-first", "--zero=1:1,1:2",
     "--out=h")
   check.contains(r.out, "drop first")
@@ -155,6 +161,20 @@ check.test("mistakes", function()
   refused("expected token ids such as 1,5,6", stories, "--ids=1,x")
   refused("no option '--promt=x' here (did you mean '--prompt'?)", stories, "--promt=x")
   refused("--layers are those of a --mechanism", stories, "--prompt=x", "--layers=1")
+  -- What is wrong with a change is said before anything is measured.
+  for words, option in pairs {
+    ["--mechanism: expected a plugin, such as"] = "--mechanism=softmax1:init",
+    ["sinklogit has no option 'inti' (did you mean 'init'?)"] =
+      "--mechanism=sinklogit:inti=2",
+    ["no plugin 'sofmax' (did you mean 'softmax'?)"] = "--mechanism=sofmax",
+    ["heads[1] must be { layer, head } within 5 layers of 8 heads"] = "--zero=9:9",
+    ["mask is position 99; there are 1 to"] = "--mask=99",
+    ["cannot move to position 50 of"] = "--move-first=50",
+    ["--threshold: expected a number above 0 and at most 1, got '3'"] = "--threshold=3",
+  } do
+    refused(words, stories, "--prompt=x", option, "--out=never")
+  end
+  check.equal(io.open(folder .. "/never/run.json"), nil)
   refused("there is no tokenizer.json", models .. "arch/opt/hf", "--prompt=x")
 end)
 

@@ -73,7 +73,7 @@ check.test("--help prints the header, types, defaults and choices", function()
   check.equal(r.err, "")
   for _, part in ipairs { "Prints its options.", "Used by a test.", "--num_layers=2",
     "layers (whole number, at least 1, at most 9)", "--attention=softmax,relu",
-    "(list of text)", "--no-fast", "precision (f32 or f64)", "--out=DIR" } do
+    "(list of text)", "--fast=true", "--no-fast is false", "precision (f32 or f64)", "--out=DIR" } do
     check.contains(r.out, part)
   end
 end)

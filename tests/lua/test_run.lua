@@ -21,6 +21,18 @@ local opt = lab.options { seed = 3, lr = 0.1, dtype = "f64" }
 local run = lab.run()
 ]]
 
+check.test("results and progress are in the order in which they happened", function()
+  process.write(folder .. "/s.lua", begin .. [[
+    print "one"
+    run:claim("two", 1, "<", 2)
+    io.stderr:write "three\n"
+    run:table({ "four" }, { { 5 } })
+    io.stderr:write "six\n"]])
+  local r = process.shell(("cd '%s' && '%s' run s --out=o --quiet 2>&1"):format(folder,
+    os.getenv "SINKLAB_BINARY"))
+  check.equal(r.out, "one\nholds  two: 1 < 2\nthree\nfour\n----\n   5\nsix\n")
+end)
+
 check.test("a complete run: keys in order, values with their types", function()
   local r = run(begin .. [[
     local log = { steps = 2, stopped_by = "linf", loss = 0.5, linf = 0.004,

@@ -32,14 +32,21 @@ end
 return {
   doc = "this text, or all about one command",
   words = { { "COMMAND", "a command", optional = true,
-    complete = function() return command.names end } },
+    complete = function() return command.names end },
+    { "ACTION", "one of its actions", optional = true } },
   run = function(words)
-    local name = words[1]
+    local name, action = words[1], words[2]
     if not name then return overview() end
     if not command.is_known(name) then
       command.refuse("help: no command '%s'%s", name,
         check.did_you_mean(name, command.names, "\n  try: sinklab help"))
     end
-    command.help(name, command.find(name))
+    local spec = command.find(name)
+    if not action then return command.help(name, spec) end
+    if not spec.actions then
+      command.refuse("help: '%s' has no actions, so no '%s'\n  try: sinklab help %s", name,
+        action, name)
+    end
+    command.help(name .. " " .. action, command.action(name, spec, action))
   end,
 }

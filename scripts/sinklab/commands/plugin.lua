@@ -63,7 +63,6 @@ local function info(words)
   end
 end
 
---- "check" options: name, kind and default.
 local function known_checks()
   local names = {}
   for i, c in ipairs(core.checks()) do names[i] = c.name end
@@ -145,7 +144,7 @@ Status 0: all hold; 1: one does not.]],
       options = {
         { "seed", "N", kind = "whole", doc = "chooses the numbers, default 1" },
         { "timeout", "S", kind = "seconds", doc = "limits each check, default 20" },
-        { "only", "CHECK,...", doc = "some of the checks below" },
+        { "only", "CHECK,...", complete = known_checks, doc = "some of the checks below" },
         { "json", doc = "print the table as JSON" },
       },
       more = function()

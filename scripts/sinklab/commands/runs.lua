@@ -176,30 +176,37 @@ local function rebuild(_, given)
   print(("%d runs"):format(must(open(given):rebuild())))
 end
 
-local function count(s)
-  local n = s:match "^%d+$" and math.tointeger(tonumber(s))
-  return n and n > 0 and n, "a whole number from 1"
+--- The names of the runs in runs/, and of the newest, for a shell.
+local function names()
+  local out = { "last" }
+  for _, name in ipairs(core.folder "runs" or {}) do
+    if core.file_exists("runs/" .. name .. "/run.json") then out[#out + 1] = name end
+  end
+  return out
 end
 
-local run = { "RUN", "a run: its directory, a part of the name that only it has, or last" }
+local run = { "RUN", "a run: its directory, a part of the name that only it has, or last",
+  complete = names }
 return {
   doc = "many runs: found, compared, exported, pruned",
   text = "The records of the run directories in runs/, through an index beside them\n"
     .. "(index.sqlite) that follows the directories by itself.\n\n" .. filters,
   actions = {
     { name = "list", doc = "the runs, oldest first", text = filters, words = { filter },
-      options = { { "limit", "N", kind = count, doc = "the newest N" }, folder, as_json },
+      options = { { "limit", "N", kind = "count", doc = "the newest N" }, folder, as_json },
       run = list },
     { name = "show", doc = "options, results and claims of one run", words = { run },
       options = { { "all", doc = "every result, also of single heads" }, folder, as_json },
       run = show },
     { name = "compare", doc = "two runs side by side: options that differ, results",
-      words = { { "A", "a run" }, { "B", "another run" } },
+      words = { { "A", "a run", complete = names },
+        { "B", "another run", complete = names } },
       options = { folder, as_json }, run = compare },
     { name = "best", doc = "the runs with the smallest value of a result", text = filters,
       words = { { "METRIC", "the path of a result, such as softmax.train.steps" }, filter },
       options = { { "largest", doc = "the largest value in place of the smallest" },
-        { "limit", "N", kind = count, doc = "so many runs, default 10" }, folder, as_json },
+        { "limit", "N", kind = "count", doc = "so many runs, default 10" }, folder,
+        as_json },
       run = best },
     { name = "export", doc = "a line of CSV for every run", text = filters,
       words = { { "csv", "a format: csv", complete = { "csv" } }, filter },

@@ -27,28 +27,31 @@ local function numbers_of(s)
   return list
 end
 
---- A whole number from 1, or `more`.
-local function count_of(s)
-  local n = s:match "^%d+$" and math.tointeger(tonumber(s))
-  return n and n >= 1 and n, "a whole number from 1"
+local function threshold_of(s)
+  local x = command.kinds.number(s)
+  return x and x > 0 and x <= 1 and x, "a number above 0 and at most 1"
 end
 
 --- "NAME" or "NAME:OPTION=VALUE,OPTION=VALUE".
 local function mechanism_of(s)
-  local name, rest = s:match "^([%w_]+):?(.*)$"
-  if not name then return nil, "a plugin, such as softmax1 or sinklogit:init=2" end
+  local what = "a plugin, such as softmax1 or sinklogit:init=2"
+  local name, options = s:match "^([^:,=%s]+)$", nil
+  if not name then name, options = s:match "^([^:,=%s]+):(.+)$" end
+  if not name then return nil, what end
   local out = { name }
-  for key, value in rest:gmatch "([%w_]+)=([^,]+)" do
+  for part in ((options or "") .. ","):gmatch "([^,]*)," do
+    local key, value = part:match "^([%w_]+)=(.+)$"
+    if options and (not key or out[key] ~= nil) then return nil, what end
     if value == "true" or value == "false" then
       out[key] = value == "true"
-    else
+    elseif key then
       out[key] = math.tointeger(tonumber(value)) or tonumber(value) or value
     end
   end
   return out
 end
 
-local function say(...) io.write(string.format(...), "\n") end
+local function say(...) print(string.format(...)) end
 
 local function warn(message) io.stderr:write("warning: ", message, "\n") end
 
@@ -77,12 +80,25 @@ local function tokenizer_of(model, given)
   return tokenizer
 end
 
-local function open_run(given)
+--- A mechanism as it was typed.
+local function mechanism_text(m)
+  local options = {}
+  for key, value in pairs(m) do
+    if key ~= 1 then options[#options + 1] = ("%s=%s"):format(key, tostring(value)) end
+  end
+  table.sort(options)
+  return m[1] .. (#options > 0 and ":" .. table.concat(options, ",") or "")
+end
+
+local function open_run(path, given)
   local host = core.host
   host.out, host.shown, host.script = given.out, "sinks", "sinks"
   host.options = nil
   local run = require "sinklab.run".run()
-  for key, value in pairs(given) do run.record.options[key] = value end
+  run.record.options.model = path
+  for key, value in pairs(given) do
+    run.record.options[key] = key == "mechanism" and mechanism_text(value) or value
+  end
   return run
 end
 
@@ -152,7 +168,10 @@ local function run_sinks(words, given)
   end
   local tokenizer = tokenizer_of(model, given)
   local sources, begun = texts.read(what, model, tokenizer, given)
-  local run = open_run(given)
+  for _, source in ipairs(sources) do
+    require "sinklab.lm.intervene".prepare(what, model, source.sequences, changes)
+  end
+  local run = open_run(words[1], given)
   say("%s: %s", words[1], tostring(model))
   say("beginning: %s", begun.text)
   for _, warning in ipairs(begun.warnings) do warn(warning) end
@@ -208,20 +227,20 @@ with each of these changes, and the change in loss is over the same tokens.]],
     { "text", "FILE", kind = "file", many = true, doc = "a text to read (again: more)" },
     { "prompt", "TEXT", many = true, doc = "a text, as one sample" },
     { "ids", "LIST", many = true, doc = "token ids 1,5,6 or a .npy file, as one sample" },
-    { "bos", "POLICY", doc = "auto, none, one, two or a token; default auto" },
-    { "tokens", "N", kind = count_of, doc = "tokens of a sample of a text, default 64" },
-    { "samples", "N", kind = count_of, doc = "samples of a text at most, default 100" },
+    { "bos", "POLICY", complete = { "auto", "none", "one", "two" }, doc = "auto, none, one, two or a token; default auto" },
+    { "tokens", "N", kind = "count", doc = "tokens of a sample of a text, default 64" },
+    { "samples", "N", kind = "count", doc = "samples of a text at most, default 100" },
     { "pack", doc = "all samples as documents of one sequence, kept apart" },
-    { "batch", "N", kind = count_of,
+    { "batch", "N", kind = "count",
       doc = "samples at once, default 1024 tokens; changes no result" },
-    { "threshold", "EPS", kind = "number", doc = "of Sink_1, default 0.3" },
+    { "threshold", "EPS", kind = threshold_of, doc = "of Sink_1, default 0.3" },
     { "keep", "L:H,...", kind = heads_of, doc = "heads to keep and draw in full" },
     { "drop-first", doc = "change: without the first token" },
-    { "move-first", "K", kind = count_of, doc = "change: the first token at position K" },
+    { "move-first", "K", kind = "count", doc = "change: the first token at position K" },
     { "mask", "LIST", kind = numbers_of,
       doc = "change: keys that nobody sees, by position" },
     { "zero", "L:H,...", kind = heads_of, doc = "change: heads that give 0" },
-    { "mechanism", "NAME", kind = mechanism_of,
+    { "mechanism", "NAME", kind = mechanism_of, complete = "plugins",
       doc = "change: a plugin for softmax, with NAME:OPTION=VALUE,... its options" },
     { "layers", "LIST", kind = numbers_of, doc = "the layers that get it, default all" },
     { "out", "DIR", kind = "folder",

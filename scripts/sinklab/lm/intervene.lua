@@ -139,25 +139,47 @@ local function changed_text(place, s, change)
   return s
 end
 
---- Measure with a change: sinks and losses; sinks nil where attention is dense.
-local function apply(place, model, list, change, given)
+--- What is measured for a change: change.model on change.list, and whether attention
+-- is dense.
+local function prepare(place, model, list, change)
+  change.model, change.list = model, list
   if is_text_change(change, model.config) then
     local others = {}
     for i, s in ipairs(list) do others[i] = changed_text(place, s, change) end
-    return measure.sinks(model, others, given)
+    change.list = others
+    return
   elseif change.kind == "mechanism" then
-    return measure.sinks(model:with { mechanism = change.argument,
-      layers = change.layers }, list, given)
-  elseif change.kind == "zero" then
-    return measure.sinks(model:with { zero = true, heads = change.heads }, list, given)
+    change.model = model:with { mechanism = change.argument, layers = change.layers }
+    return
   end
-  for _, s in ipairs(list) do
+  change.model = model:with { [change.kind] = change.argument, heads = change.heads }
+  change.dense = change.kind ~= "zero"
+  for _, s in ipairs(change.dense and list or {}) do
     if s.documents then
       check.fail("%s: %s is of sequences of one document", place, change.kind)
     end
   end
-  local dense = model:with { [change.kind] = change.argument, heads = change.heads }
-  return { losses = measure.losses(dense, list) }
+end
+
+--- The changes that a user lists, one for each head where that is meant, all of them
+-- looked at before anything is computed.
+-- @param what  the function, for messages
+function intervene.prepare(what, model, list, changes)
+  check.list(what, "the third argument", changes, "changes such as { drop_first = true }")
+  local wanted = {}
+  for i, change in ipairs(changes) do
+    expand(wanted, read_change(("%s: change %d"):format(what, i), change), model.config)
+  end
+  for _, change in ipairs(wanted) do
+    prepare(("%s: %s"):format(what, change.name), model, list, change)
+  end
+  return wanted
+end
+
+--- Measure with a change: sinks and losses; sinks nil where attention is dense.
+local function apply(change, given)
+  if change.dense then return { losses = measure.losses(change.model, change.list) } end
+  return measure.sinks(change.model, change.list, given)
 end
 
 --- Measure a model and the same model with changes, one at a time.
@@ -188,18 +210,14 @@ function intervene.intervene(model, list, changes, given)
   local what = "lab.lm.intervene"
   list = measure.sequences(what, list)
   check.argument(what, "changes", changes, "table")
-  check.list(what, "the third argument", changes, "changes such as { drop_first = true }")
-  local wanted = {}
-  for i, change in ipairs(changes) do
-    expand(wanted, read_change(("%s: change %d"):format(what, i), change), model.config)
-  end
+  local wanted = intervene.prepare(what, model, list, changes)
   local before = measure.sinks(model, list, given)
   if not before.losses then
     check.fail("%s: loss = false leaves nothing to compare", what)
   end
   local out = { before = before }
   for i, change in ipairs(wanted) do
-    local after = apply(("%s: %s"):format(what, change.name), model, list, change, given)
+    local after = apply(change, given)
     local was, is, n = loss.compare(before.losses, after.losses)
     local effect = { name = change.name, layer = change.layer, head = change.head,
       loss = is, loss_before = was, loss_change = is - was, predicted = n }

@@ -214,8 +214,9 @@ end
 
 function Model:__tostring()
   local c = self.config
-  return ("%s, %d layers, %d heads%s of %d, width %d, vocabulary %d, context %d"):format(
-    c.architecture, c.layers, c.heads,
+  local function counted(n, what) return ("%d %s%s"):format(n, what, n == 1 and "" or "s") end
+  return ("%s, %s, %s%s of %d, width %d, vocabulary %d, context %d"):format(
+    c.architecture, counted(c.layers, "layer"), counted(c.heads, "head"),
     c.kv_heads ~= c.heads and (" (%d key/value)"):format(c.kv_heads) or "", c.d_head,
     c.d_model, c.vocab, c.context)
 end

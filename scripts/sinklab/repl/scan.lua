@@ -32,9 +32,10 @@ local function opaque(text, i)
   end
 end
 
---- The keys of the table constructor that opens at `at`: a list of names.
+--- The keys of the table constructor that opens at `at`: a list of names, and a list of
+-- where their values begin.
 function scan.table_keys(text, at)
-  local keys, depth, i = {}, 0, at
+  local keys, values, depth, i = {}, {}, 0, at
   while i <= #text do
     local last = opaque(text, i)
     local c = text:sub(i, i)
@@ -53,11 +54,12 @@ function scan.table_keys(text, at)
         if not text:find("^%-%-", rest) then break end
         rest = opaque(text, rest) + 1
       end
-      keys[#keys + 1] = text:match("^([%a_][%w_]*)%s*=[^=]", rest)
+      local key, value = text:match("^([%a_][%w_]*)%s*=()[^=]", rest)
+      keys[#keys + 1], values[#values + 1] = key, value
     end
     i = i + 1
   end
-  return keys
+  return keys, values
 end
 
 --- Read a text up to its end.
