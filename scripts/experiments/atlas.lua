@@ -19,8 +19,8 @@ local opt = lab.options {
     "sigmoid", "relu", "linear" }, "mechanisms, or map+gate" },
   max_steps = { 2500, "at most so many steps", min = 0 },
   batch_size = { 64, "sequences a step", min = 1 },
-  lr = { 2e-3, "learning rate" },
-  stop_linf = { 5e-3, "stop when a batch's largest error is below this" },
+  lr = { 2e-3, "learning rate", min = 0 },
+  stop_linf = { 5e-3, "stop when a batch's largest error is below this", min = 0 },
   -- The largest error of fresh sequences; of token ids, the mean loss above the least.
   solved = { 0.1, "most error of a solved task", above = 0 },
   sink_at = { 0.3, "least mean weight on position 1 of a head that sinks" },
@@ -37,8 +37,6 @@ for _, name in ipairs(mechanisms) do
 end
 local run = lab.run()
 
-local store, message = trial.store(run.folder .. "/trials.json")
-if not store then error(message, 0) end
 local points = {}
 for _, task in ipairs(tasks) do
   for _, mechanism in ipairs(mechanisms) do
@@ -48,11 +46,8 @@ for _, task in ipairs(tasks) do
     end
   end
 end
-local results, failures = trial.all(points, store, "atlas")
-if not results then
-  print(("interrupted; continue with --out=%s"):format(run.folder))
-  return
-end
+local results, failures = trial.kept(run, points, "atlas")
+if not results then return end
 
 --- Mean of a number over the seeds of a cell, NaN without any.
 local function mean(cell, number)

@@ -16,7 +16,7 @@ local opt = lab.options {
   num_layers = { 1, "layers, of one head", min = 1 },
   batch_size = { 32, "sequences a step", min = 1 },
   max_steps = { 3000, "steps", min = 0 },
-  lr = { 2e-2, "learning rate, which falls to a tenth" },
+  lr = { 2e-2, "learning rate, which falls to a tenth", min = 0 },
   weight_decay = { 1e-4, "of AdamW", min = 0 },
   seed = { 0, "of parameters and data", min = 0 },
   dormant = { 0.89, "least weight on BOS of a dormant letter", above = 0, max = 1 },
@@ -43,12 +43,12 @@ local maps = { relu = { "relu", normaliser = "visible" } }
 -- Letters that are at least this share of the text have been seen enough to be judged.
 local FREQUENT = 0.01
 
-local function list_of(ids)
+local function set_of(ids)
   local out = {}
   for _, id in ipairs(ids) do out[id] = true end
   return out
 end
-local is_trigger = list_of(task.trigger_ids)
+local is_trigger = set_of(task.trigger_ids)
 
 --- The paper's prompts: BOS, the letters that are no triggers as far as there are places,
 -- then each letter in turn; only the last row counts.

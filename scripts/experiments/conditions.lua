@@ -37,8 +37,8 @@ local opt = lab.options {
   attention = { { "softmax", "relu" }, "mechanisms" },
   max_steps = { 4000, "at most so many steps", min = 0 },
   batch_size = { 64, "sequences a step", min = 1 },
-  lr = { 1e-3, "learning rate of the base" },
-  stop_linf = { 5e-3, "stop when a batch's largest error is below this" },
+  lr = { 1e-3, "learning rate of the base", min = 0 },
+  stop_linf = { 5e-3, "stop when a batch's largest error is below this", min = 0 },
   solved = { 0.1, "largest error of a solved task", above = 0 },
   seed = { 0, "of the first run", min = 0 },
   seeds = { 2, "runs of each, with seeds from --seed on", min = 1 },
@@ -49,9 +49,6 @@ for _, name in ipairs(opt.quick and { "heads" } or opt.factors) do chosen[name] 
 local seeds = opt.quick and 1 or opt.seeds
 for _, name in ipairs(opt.attention) do lab.mechanism(name) end
 local run = lab.run()
-
-local store, message = trial.store(run.folder .. "/trials.json")
-if not store then error(message, 0) end
 
 --- Rows of the table: the base, then each value of each factor.
 local settings = { { factor = "base", label = "the paper's" } }
@@ -76,11 +73,8 @@ for _, s in ipairs(settings) do
     end
   end
 end
-local results, failures = trial.all(points, store, "conditions")
-if not results then
-  print(("interrupted; continue with --out=%s"):format(run.folder))
-  return
-end
+local results, failures = trial.kept(run, points, "conditions")
+if not results then return end
 
 --- Sums over the runs of a cell, as means.
 local function cell_of(list)

@@ -18,7 +18,7 @@ local opt = lab.options {
   d_model = { 16, "width", min = 4 },
   seq_len = { 16, "tokens of a sequence", min = 3 },
   batch_size = { 128, "sequences a step", min = 1 },
-  lr = { 1e-3, "learning rate" },
+  lr = { 1e-3, "learning rate", min = 0 },
   quick = { false, "two mechanisms, one seed, fewer steps" },
 }
 

@@ -67,17 +67,22 @@ local opt = lab.options {
   trigger_pos = { 8, "position of the trigger in what is measured, from 1", min = 2 },
   batch_size = { 128, "sequences a step", min = 1 },
   max_steps = { 4000, "at most so many steps", min = 0 },
-  lr = { 1e-3, "learning rate" },
-  stop_linf = { 5e-3, "stop when a batch's largest error is below this" },
+  lr = { 1e-3, "learning rate", min = 0 },
+  stop_linf = { 5e-3, "stop when a batch's largest error is below this", min = 0 },
   seed = { 0, "of the first run", min = 0 },
   seeds = { 3, "runs of each, with seeds from --seed on", min = 1 },
   samples = { 1000, "sequences measured", min = 2 },
   write_docs = { "", doc = "write the tables of the manual to this file" },
   sources = { "plugins", doc = "folder of the plugins' sources, for write_docs" },
+  quick = { false, "softmax, relu and softpick, one seed" },
 }
 
-local run = lab.run()
+local only = opt.quick and { "softmax", "relu", "softpick" } or opt.only
+local seeds = opt.quick and 1 or opt.seeds
+
 local task = lab.task.trigger_mean { d_model = opt.d_model, seq_len = opt.seq_len }
+task:batch { n = 1, trigger = opt.trigger_pos } -- refused before anything is trained
+local run = lab.run()
 
 --- Train and measure one mechanism from one seed.
 local function try(entry, seed)
@@ -166,13 +171,13 @@ local known = {
 
 local chosen, rows, panels = {}, {}, {}
 for _, entry in ipairs(entries) do
-  for _, label in ipairs(opt.only) do
+  for _, label in ipairs(only) do
     if label == entry.label then chosen[#chosen + 1] = entry end
   end
 end
 for i, entry in ipairs(chosen) do
   entry.runs = {}
-  for s = 1, opt.seeds do entry.runs[s] = try(entry, opt.seed + s - 1) end
+  for s = 1, seeds do entry.runs[s] = try(entry, opt.seed + s - 1) end
   rows[i] = {}
   for j, column in ipairs(columns) do rows[i][j] = column[2](entry) end
   panels[i] = { title = entry.label, vmin = 0, vmax = 1,
@@ -181,8 +186,8 @@ end
 
 local names = {}
 for j, column in ipairs(columns) do names[j] = column[1] end
-print(("\none layer, one head, %d seed%s; means over plain rows"):format(opt.seeds,
-  opt.seeds == 1 and "" or "s"))
+print(("\none layer, one head, %d seed%s; means over plain rows"):format(seeds,
+  seeds == 1 and "" or "s"))
 run:table(names, rows)
 run:figure("mechanisms", lab.plot.panels(panels, { columns = math.min(6, #panels),
   title = "What each mechanism learns on the trigger-conditional mean",

@@ -15,8 +15,8 @@ local opt = lab.options {
   trigger_pos = { 8, "position of the trigger in the figures, from 1", min = 2 },
   batch_size = { 128, "sequences a step", min = 1 },
   max_steps = { 50000, "at most so many steps", min = 0 },
-  lr = { 1e-3, "learning rate" },
-  stop_linf = { 5e-3, "stop when a batch's largest error is below this" },
+  lr = { 1e-3, "learning rate", min = 0 },
+  stop_linf = { 5e-3, "stop when a batch's largest error is below this", min = 0 },
   seed = { 0, "of the first run", min = 0 },
   seeds = { 5, "runs, with seeds from --seed on", min = 1 },
   samples = { 1000, "sequences measured", min = 2 },
@@ -33,7 +33,7 @@ local seeds = opt.quick and 1 or opt.seeds
 local caps = opt.quick and { 0.9 } or opt.caps
 local temperatures = opt.quick and { 5, 10, 20 } or opt.temperatures
 local starts = opt.quick and 4 or 16
-local cap_steps = math.min(opt.max_steps, opt.quick and 1200 or opt.cap_steps)
+local cap_steps = math.max(1, math.min(opt.max_steps, opt.quick and 1200 or opt.cap_steps))
 
 local mechanism = lab.mechanism(opt.attention)
 if opt.capped and (mechanism.shape ~= "row" or #mechanism.params > 0) then
@@ -41,8 +41,9 @@ if opt.capped and (mechanism.shape ~= "row" or #mechanism.params > 0) then
     :format(opt.attention), 0)
 end
 
-local run = lab.run()
 local task = lab.task.trigger_mean { d_model = opt.d_model, seq_len = opt.seq_len }
+task:batch { n = 1, trigger = opt.trigger_pos } -- refused before anything is trained
+local run = lab.run()
 
 local function new_model(seed)
   return lab.model.attention_only { task = task,

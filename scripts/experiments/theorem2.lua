@@ -16,8 +16,8 @@ local opt = lab.options {
   trigger_pos = { 8, "position of the trigger in the figures, from 1", min = 2 },
   batch_size = { 128, "sequences a step", min = 1 },
   max_steps = { 50000, "at most so many steps", min = 0 },
-  lr = { 1e-4, "learning rate" },
-  stop_linf = { 5e-3, "stop when a batch's largest error is below this" },
+  lr = { 1e-4, "learning rate", min = 0 },
+  stop_linf = { 5e-3, "stop when a batch's largest error is below this", min = 0 },
   seed = { 0, "of the first model and its data", min = 0 },
   seeds = { 1, "models of each mechanism, with seeds from --seed on", min = 1 },
   samples = { 1000, "sequences measured", min = 2 },
@@ -36,12 +36,12 @@ for _, mechanism in ipairs(opt.attention) do
   end
 end
 
-local run = lab.run()
-
 local function new_task()
   return lab.task.trigger_mean { d_model = opt.d_model, seq_len = opt.seq_len,
     residual = true }
 end
+new_task():batch { n = 1, trigger = opt.trigger_pos } -- refused before any training
+local run = lab.run()
 
 --- One trained model, its log and its sinks.
 local function trained(task, mechanism, seed)

@@ -12,8 +12,8 @@ local opt = lab.options {
   trigger_pos = { 8, "position of the trigger in the figures, from 1", min = 2 },
   batch_size = { 128, "sequences a step", min = 1 },
   max_steps = { 50000, "at most so many steps", min = 0 },
-  lr = { 1e-3, "learning rate" },
-  stop_linf = { 5e-3, "stop when a batch's largest error is below this" },
+  lr = { 1e-3, "learning rate", min = 0 },
+  stop_linf = { 5e-3, "stop when a batch's largest error is below this", min = 0 },
   seed = { 0, "of the first run", min = 0 },
   seeds = { 5, "runs, with seeds from --seed on", min = 1 },
   samples = { 1000, "sequences measured", min = 2 },
@@ -27,8 +27,9 @@ if not lab.mechanism(opt.attention).has_weights then
   error(("--attention=%s: it has no weights to measure"):format(opt.attention), 0)
 end
 
-local run = lab.run()
 local task = lab.task.trigger_mean { d_model = opt.d_model, seq_len = opt.seq_len }
+task:batch { n = 1, trigger = opt.trigger_pos } -- refused before anything is trained
+local run = lab.run()
 
 -- The witness.
 local rows = {}

@@ -26,7 +26,9 @@ local opt = lab.options {
   alpha = { 0.05, "a head is found when its p over all heads is at most this",
     above = 0, max = 1 },
   seed = { 0, "of the permutations", min = 0 },
+  quick = { false, "199 permutations, one head drawn" },
 }
+local permutations = opt.quick and 199 or opt.permutations
 
 local model, message = lab.lm.open(opt.model)
 if not model then
@@ -83,7 +85,7 @@ else
 end
 print("beginning: " .. begun)
 
-local found = lab.lm.contrast(model, list, classes, { permutations = opt.permutations,
+local found = lab.lm.contrast(model, list, classes, { permutations = permutations,
   seed = opt.seed })
 local columns, rows = contrast.rows(found, 12)
 columns[3], columns[4] = names[0], names[1]
@@ -114,7 +116,7 @@ local function example(class)
 end
 
 local shown = { [0] = example(0), example(1) }
-for i = 1, math.min(opt.best, #found) do
+for i = 1, math.min(opt.quick and 1 or opt.best, #found) do
   local head, panels = found[i], {}
   for class = 0, 1 do
     local s = shown[class]
@@ -138,7 +140,7 @@ for i, row in ipairs(found) do
   for key, value in pairs(row) do heads[i][key] = value end
 end
 run:add("contrast", { class_0 = names[0], class_1 = names[1], n0 = found.n0,
-  n1 = found.n1, beginning = begun, permutations = opt.permutations, heads = heads })
+  n1 = found.n1, beginning = begun, permutations = permutations, heads = heads })
 local map = {}
 for _, row in ipairs(found) do
   local at = (row.layer - 1) * model.config.heads + row.head

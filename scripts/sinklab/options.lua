@@ -26,7 +26,8 @@ local types = {
     return s:match "^[+-]?[%d.]+[eE]?[+-]?%d*$" and math.tointeger(tonumber(s))
   end,
   ["a number"] = function(s)
-    return s:match "^[+-]?[%d.]+[eE]?[+-]?%d*$" and tonumber(s)
+    local x = s:match "^[+-]?[%d.]+[eE]?[+-]?%d*$" and tonumber(s)
+    if x and math.abs(x) < math.huge then return x end
   end,
   ["true or false"] = function(s)
     if s == "true" then return true elseif s == "false" then return false end
@@ -134,6 +135,7 @@ local function read_one(o, s, whole)
       o.type, whole)
   end
   local why = objection(o, value)
+  if why and s ~= whole then refuse("--%s: '%s' %s", o.name, s, why) end
   if why then refuse("--%s=%s: %s", o.name, whole, why) end
   return value
 end
@@ -240,8 +242,11 @@ function options.options(defaults)
   for name, given in pairs(defaults) do
     specs[name] = declare(name, given)
     names[#names + 1] = name
-    local why = not specs[name].list and objection(specs[name], specs[name].default)
-    if why then fail("lab.options: the default of '%s' %s", name, why) end
+    local o = specs[name]
+    for _, value in ipairs(o.list and o.default or { o.default }) do
+      local why = objection(o, value)
+      if why then fail("lab.options: the default of '%s' %s", name, why) end
+    end
   end
   if core.host.help then
     help(specs)

@@ -204,6 +204,16 @@ function trial.all(points, store, label)
   return results, failures
 end
 
+--- trial.all with the store trials.json in a run's directory; after Ctrl-C it says how
+-- to go on.
+function trial.kept(run, points, label)
+  local store, message = trial.store(run.folder .. "/trials.json")
+  if not store then error(message, 0) end
+  local results, failures = trial.all(points, store, label)
+  if not results then print("interrupted; continue with --out=" .. run.folder) end
+  return results, failures
+end
+
 --- End the script with an error if trials failed; what succeeded is in the store.
 -- @param failures  from trial.all
 -- @param n         how many trials there are

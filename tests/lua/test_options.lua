@@ -50,6 +50,7 @@ check.test("a wrong value is one sentence and exit 1", function()
     ["--lr=0x10"] = "--lr: expected a number, got '0x10'",
     ["--verbose=maybe"] = "--verbose: expected true or false, got 'maybe'",
     ["--no-lr"] = "--no-lr: no such option",
+    ["--lr=1e999"] = "--lr: expected a number, got '1e999'",
     ["--dtype=f46"] = "--dtype=f46: must be f32 or f64 (did you mean f64?)",
     ["--attention=a,,b"] = "--attention=a,,b: an empty item in the list",
     ["--ks=1,x"] = "--ks: expected a list, each a whole number, got '1,x'",
@@ -92,6 +93,7 @@ check.test("a wrong declaration is blamed on its line", function()
     ["{ x = { 1, 'a', mni = 2 } }"] = "'x' has no setting 'mni' (did you mean 'min'?)",
     ["{ x = { 1, doc = 2 } }"] = "'x': doc must be a string, got a number",
     ["{ x = { 1, min = 2 } }"] = "the default of 'x' must be at least 2",
+    ["{ x = { { 1, 2 }, min = 2 } }"] = "the default of 'x' must be at least 2",
     ["{ x = { { 1, 'a' }, 'doc' } }"] = "the list of 'x' mixes numbers and strings",
     ["{ 1 }"] = "'1' is no name for an option",
     ["'x'"] = "expected a table of defaults, got a string",
@@ -106,6 +108,11 @@ check.test("a wrong declaration is blamed on its line", function()
     local line = text:find "\n" and 3 or 2
     check.contains(r.err, ("sinklab: d.lua:%d: "):format(line), text)
   end
+end)
+
+check.test("of a list the item that is wrong is named", function()
+  local r = declared("{ x = { { 'a', 'b' }, choices = { 'a', 'b' } } }", "--x=a,c")
+  check.equal({ r.code, r.err }, { 1, "sinklab: --x: 'c' must be a or b\n" })
 end)
 
 check.test("options for a script that has none", function()

@@ -87,4 +87,15 @@ check.test("an atlas goes on where it stopped", function()
   check.equal(record.results.atlas.cells.idle.relu.runs, 1)
 end)
 
+check.test("what cannot be measured is refused before anything is trained", function()
+  for _, name in ipairs { "theorem1", "theorem2", "theorem3", "figures", "mechanisms" } do
+    local r = process.run { "run", name, "--trigger_pos=40", "--out=" .. folder .. "/no" }
+    check.equal({ r.code, r.out }, { 1, "" }, name)
+    check.contains(r.err, "option 'trigger' is 40; the sequence has 16 tokens")
+    check.contains(process.run({ "run", name, "--stop_linf=-1" }).err,
+      "--stop_linf=-1: must be at least 0")
+  end
+  check.equal(io.open(folder .. "/no/run.json"), nil)
+end)
+
 check.done()
