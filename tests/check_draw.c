@@ -385,10 +385,41 @@ static void refusals_test (op_try *t) {
   }
 }
 
+/* Bounds and categories that f32 cannot hold. */
+static void single_test (op_try *t) {
+  static const struct {
+    const char *op;
+    double a, b;
+    const char *words;
+  } bad[] = { { "uniform", 1e39, 1e39, "1e+39" },
+              { "uniform", -1e39, -1e39, "-1e+39" },
+              { "normal", 1e39, 1, "mean 1e+39" },
+              { "normal", 0, 1e39, "deviation 1e+39" } };
+  const sl_random_attr attr = attr_of (0, 0, 1, (ptrdiff_t[]){ 2 });
+  if (t->dtype != SL_F32) return;
+  sl_tensor *p = op_zeros (t, DIMS (1));
+  sl_tensor *many =
+      sl_tensor_broadcast (p, 1, (ptrdiff_t[]){ (1 << 24) + 1 }, NULL);
+  for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
+    const sl_random_attr wide =
+        attr_of (bad[k].a, bad[k].b, 1, (ptrdiff_t[]){ 2 });
+    op_refuses (t, bad[k].op, &wide, 0, NULL, bad[k].words);
+  }
+  ck_assert_ptr_nonnull (many);
+  op_refuses (t, "categorical", &attr, 1, &many, "is not exact in f");
+  sl_tensor_release (many);
+  sl_tensor_release (p);
+}
+START_TEST (refusals_of_single_precision) {
+  op_each (single_test);
+}
+END_TEST
+
 START_TEST (refusals) {
   op_each (refusals_test);
 }
 END_TEST
 
 SUITE_MAIN ("draw", each_element_has_its_counter, shards_change_nothing,
-            precisions_agree, moments, shares, uniform_stays_inside, refusals)
+            precisions_agree, moments, shares, uniform_stays_inside, refusals,
+            refusals_of_single_precision)

@@ -161,7 +161,8 @@ static void fill_uniform (const source *s, int n, const uint32_t *hi,
 
 static int infer_uniform (sl_infer *q, sl_error *e) {
   const sl_random_attr *attr = q->attr;
-  if (!isfinite ((real)(attr->b - attr->a)) || !(attr->a <= attr->b))
+  if (!isfinite ((real)attr->a) || !isfinite ((real)attr->b) ||
+      !isfinite ((real)(attr->b - attr->a)) || !(attr->a <= attr->b))
     return sl_fail (e, "the range is %g to %g, it must be finite and not empty",
                     attr->a, attr->b);
   return infer (q, e);
@@ -281,7 +282,7 @@ static void fill_normal (const source *s, int n, const uint32_t *hi,
 
 static int infer_normal (sl_infer *q, sl_error *e) {
   const sl_random_attr *attr = q->attr;
-  if (!isfinite (attr->a) || !isfinite (attr->b) || attr->b < 0)
+  if (!isfinite ((real)attr->a) || !isfinite ((real)attr->b) || attr->b < 0)
     return sl_fail (e,
                     "mean %g and standard deviation %g must be finite, the "
                     "deviation not negative",
@@ -371,6 +372,9 @@ static int infer_categorical (sl_infer *q, sl_error *e) {
         e, "the probabilities have shape %s, (k) is needed, k >= 1",
         sl_shape_text (q->in[0].ndim, q->in[0].dim, text, sizeof text));
   }
+  if (sizeof (real) == 4 && q->in[0].dim[0] > 1 << 24)
+    return sl_fail (e, "an index into %td probabilities is not exact in f32",
+                    q->in[0].dim[0]);
   q->scratch = (size_t)q->in[0].dim[0] * (sizeof (double) / sizeof (real));
   return infer (q, e);
 }
