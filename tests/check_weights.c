@@ -421,7 +421,26 @@ START_TEST (damaged_heads) {
 }
 END_TEST
 
+/* A size that a ptrdiff_t cannot hold is told as it stands in the file. */
+START_TEST (huge_sizes) {
+  static const unsigned char largest[8] = { 255, 255, 255, 255,
+                                            255, 255, 255, 255 };
+  static const char name[] = "token_embd.weight";
+  const size_t live = sl_alloc_live ();
+  size_t n, at = 0;
+  sl_gguf g;
+  char *file = sl_file_read (MODELS "bad/gguf/ok_micro.gguf", 0, &n, &error);
+  ck_assert_ptr_nonnull (file);
+  while (memcmp (file + at, name, sizeof name - 1) != 0) at++;
+  memcpy (file + at + sizeof name - 1 + 4, largest, 8); /* after the axes */
+  ck_assert_int_lt (sl_gguf_parse (file, n, &g, &error), 0);
+  ck_assert_ptr_nonnull (strstr (error.text, "size of 18446744073709551615"));
+  sl_free (file);
+  ck_assert_uint_eq (sl_alloc_live (), live);
+}
+END_TEST
+
 SUITE_MAIN ("weights", every_bad_file_gets_its_verdict, what_the_sentences_say,
-            large_headers, versions, a_part_of_a_model, shards,
+            large_headers, versions, a_part_of_a_model, huge_sizes, shards,
             tensors_in_place, numbers_that_are_not_finite,
             failing_allocations_leak_nothing, damaged_heads)

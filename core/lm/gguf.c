@@ -187,9 +187,9 @@ static int take_weight (reader *r, sl_weight *w, uint64_t *offset) {
     if (take_count (r, &size, "a tensor") < 0) return -1;
     if (size == 0 || size > PTRDIFF_MAX)
       return sl_fail (r->error,
-                      "has the tensor '%.100s' with a size of %lld, expected "
-                      "at least 1",
-                      w->name, (long long)size);
+                      "has the tensor '%.100s' with a size of %llu, expected "
+                      "1 to 2^63 - 1",
+                      w->name, (unsigned long long)size);
     w->dim[i] = (ptrdiff_t)size;
   }
   if (take_u32 (r, &number, "a tensor") < 0 ||
