@@ -58,38 +58,45 @@ static void store (const sl_loaded *l, char *config, const sl_setting *s) {
   }
 }
 
-/* What validate says of the defaults with some options set, which may be out of
-** range: it must come back, and a refusal has a sentence that fits. */
+/* What validate says of options: it must come back, and a refusal has a
+** sentence that fits. 'about' names the option that was set. */
+static int judge_validate (sl_trial *t, const sl_plugin *p, const void *config,
+                           const char *about) {
+  enum { CAP = 120, GUARD = 8 };
+  char why[CAP + GUARD];
+  memset (why, 0, CAP);
+  memset (why + CAP, 0x5a, GUARD);
+  strcpy (t->doing, "validate");
+  if (!p->validate || !p->validate (config, why, CAP)) return 0;
+  for (int k = 0; k < GUARD; k++)
+    if (why[CAP + k] != 0x5a)
+      return sl_trial_fail (
+          t, "validate wrote past the %d bytes of 'err' (asked of %s)", CAP,
+          about);
+  if (!why[0] || !memchr (why, '\0', CAP))
+    return sl_trial_fail (
+        t, "validate refuses without a sentence that fits (asked of %s)", about);
+  if (strchr (why, '\n'))
+    return sl_trial_fail (
+        t, "validate's sentence has more than one line (asked of %s)", about);
+  return 0;
+}
+
+/* Ask both precisions about the defaults with some options set, which may be
+** out of range. */
 static int ask_validate (sl_trial *t, const sl_mechanism *m, int n,
                          const sl_setting *settings) {
-  enum { CAP = 120, GUARD = 8 };
   const char *about = n ? settings[0].name : "its defaults";
-  char why[CAP + GUARD], *config = NULL;
-  config = sl_alloc (1, m->config_size);
+  char *config = sl_alloc (1, m->config_size);
+  int status = 0;
   if (!config) return sl_trial_fail (t, "no memory for options");
   if (m->config_size) memcpy (config, m->config, m->config_size);
   for (int i = 0; i < n; i++) store (t->loaded, config, &settings[i]);
-  for (int i = 0; i < 2; i++) {
-    const sl_plugin *p = t->loaded->plugin[i];
-    memset (why, 0, CAP);
-    memset (why + CAP, 0x5a, GUARD);
-    strcpy (t->doing, "validate");
-    if (!p->validate || !p->validate (m->config_size ? config : NULL, why, CAP))
-      continue;
-    for (int k = 0; k < GUARD; k++)
-      if (why[CAP + k] != 0x5a)
-        return sl_trial_fail (
-            t, "validate wrote past the %d bytes of 'err' (option %s)", CAP,
-            about);
-    if (!why[0] || !memchr (why, '\0', CAP))
-      return sl_trial_fail (t, "validate refuses %s%s without a sentence",
-                            n ? "option " : "", about);
-    if (strchr (why, '\n'))
-      return sl_trial_fail (
-          t, "validate's sentence has more than one line (option %s)", about);
-  }
+  for (int i = 0; i < 2 && status == 0; i++)
+    status = judge_validate (t, t->loaded->plugin[i],
+                             m->config_size ? config : NULL, about);
   sl_free (config);
-  return 0;
+  return status;
 }
 
 /* Values of an option that the host must refuse. */

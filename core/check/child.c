@@ -1,4 +1,5 @@
 /* child.c - a check in a process of its own, with a time limit. */
+#include "base/clock.h"
 #include "base/interrupt.h"
 #include "check/trial.h"
 #include <errno.h>
@@ -9,7 +10,6 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 /* What the child leaves for the parent. */
@@ -17,12 +17,6 @@ typedef struct shared {
   sl_check_result result;
   char doing[SL_DOING];
 } shared;
-
-static double now (void) {
-  struct timespec t;
-  clock_gettime (CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* Signals end the child at once, whatever handlers this process has. */
 static void plain_signals (void) {
@@ -39,7 +33,7 @@ static void plain_signals (void) {
 static int wait_for (int fd, double deadline) {
   for (;;) {
     struct pollfd p = { fd, POLLIN, 0 };
-    const double left = deadline - now ();
+    const double left = deadline - sl_now ();
     int n;
     if (sl_interrupted) return -1;
     if (left <= 0) return 0;
@@ -76,7 +70,7 @@ static void judge (sl_check_result *r, const char *doing, int status,
 int sl_child_run (sl_check_body body, const char *plugin,
                   const sl_loaded *loaded, const sl_check_settings *s,
                   sl_check_result *r, sl_error *e) {
-  const double start = now ();
+  const double start = sl_now ();
   int ends[2], status = 0, came;
   pid_t child;
   shared *m = mmap (NULL, sizeof *m, PROT_READ | PROT_WRITE,
@@ -111,7 +105,7 @@ int sl_child_run (sl_check_body body, const char *plugin,
   *r = m->result;
   m->doing[SL_DOING - 1] = '\0';
   judge (r, m->doing, status, came == 0, s->seconds);
-  r->seconds = now () - start;
+  r->seconds = sl_now () - start;
   munmap (m, sizeof *m);
   return came < 0 ? sl_fail (e, "interrupted") : 0;
 }

@@ -94,16 +94,14 @@ static int claimed (sl_trial *t, uint32_t flag, const char *name) {
   return 0;
 }
 
-static const char *const precisions[2] = { "f32", "f64" };
-
 static int not_negative (sl_trial *t, const sl_problem *p, sl_dtype dtype,
                          const double *w, int n, double *least) {
   for (int i = 0; i < n; i++) {
     *least = fmin (*least, w[i]);
     if (!(w[i] >= 0)) {
       sl_trial_figure (t, "a weight of %.3g", w[i]);
-      return sl_trial_wrong (t, p, "%s weights[%d] is %.9g", precisions[dtype],
-                             i, w[i]);
+      return sl_trial_wrong (t, p, "%s weights[%d] is %.9g",
+                             sl_dtype_name (dtype), i, w[i]);
     }
   }
   return 0;
@@ -121,7 +119,7 @@ static int sums_to_one (sl_trial *t, const sl_problem *p, sl_dtype dtype,
   if (dtype == SL_F32) *most = fmax (*most, off);
   if (off <= rounding (dtype, n)) return 0;
   sl_trial_figure (t, "a sum that is off by %.3g", off);
-  return sl_trial_wrong (t, p, "%s weights sum to %.9g", precisions[dtype],
+  return sl_trial_wrong (t, p, "%s weights sum to %.9g", sl_dtype_name (dtype),
                          sum_of (w, n));
 }
 
@@ -133,7 +131,7 @@ static int at_most_one (sl_trial *t, const sl_problem *p, sl_dtype dtype,
   *most = fmax (*most, sum);
   if (sum <= 1 + rounding (dtype, n)) return 0;
   sl_trial_figure (t, "a sum of %.9g", sum);
-  return sl_trial_wrong (t, p, "%s weights sum to %.9g", precisions[dtype],
+  return sl_trial_wrong (t, p, "%s weights sum to %.9g", sl_dtype_name (dtype),
                          sum);
 }
 
@@ -202,8 +200,8 @@ static void visit_shift (sl_trial *t, sl_problem *p, void *context) {
         sl_trial_wrong (t, p,
                         "%s %s[%zu] goes from %.9g to %.9g when %g is added to "
                         "all %s",
-                        precisions[i], sl_trial_output (t), at, before[at],
-                        s->out[at], shift, mix ? "keys" : "scores");
+                        sl_dtype_name ((sl_dtype)i), sl_trial_output (t), at,
+                        before[at], s->out[at], shift, mix ? "keys" : "scores");
       } else
         c->worst = fmax (c->worst, d);
       sl_problem_forget (before);
@@ -235,10 +233,6 @@ void sl_check_shift (sl_trial *t) {
     sl_trial_ok (t, "largest change %.1e in %d shifted rows", c.worst, c.rows);
 }
 
-typedef struct hidden {
-  long pairs;
-} hidden;
-
 static int sees (const sl_problem *p, int i, int j) {
   return i == j || (j >= p->lo[i] && j < p->hi[i]);
 }
@@ -246,7 +240,7 @@ static int sees (const sl_problem *p, int i, int j) {
 /* Tokens that see token j may change with it; the outputs of all others keep
 ** their bits, and no gradient flows from them to j. */
 static void visit_causal (sl_trial *t, sl_problem *p, void *context) {
-  hidden *c = context;
+  long *pairs = context;
   sl_stage *s = sl_trial_stage (t, SL_F64, p);
   const size_t d = (size_t)p->d_out;
   double *before;
@@ -264,7 +258,7 @@ static void visit_causal (sl_trial *t, sl_problem *p, void *context) {
     sl_trial_forward (t, SL_F64, s);
     for (int i = 0; i < p->n; i++) {
       if (sees (p, i, j)) continue;
-      c->pairs++;
+      ++*pairs;
       if (memcmp (s->out + (size_t)i * d, before + (size_t)i * d,
                   d * sizeof *before) == 0)
         continue;
@@ -302,7 +296,7 @@ static void visit_causal (sl_trial *t, sl_problem *p, void *context) {
 
 /* What weights give keys that are not seen must be 0. */
 static void visit_hidden (sl_trial *t, sl_problem *p, void *context) {
-  hidden *c = context;
+  (void)context;
   for (int k = 0; k < 2 && p->weights; k++) {
     sl_stage *s = sl_trial_stage (t, (sl_dtype)k, p);
     sl_trial_weights (t, (sl_dtype)k, s);
@@ -313,23 +307,23 @@ static void visit_hidden (sl_trial *t, sl_problem *p, void *context) {
         sl_trial_wrong (t, p,
                         "%s weights give key %d %.3g of query %d, which does "
                         "not see it",
-                        precisions[k], j, w, i);
+                        sl_dtype_name ((sl_dtype)k), j, w, i);
         i = p->n;
         break;
       }
     sl_stager_of ((sl_dtype)k)->close (s);
   }
-  (void)c;
 }
 
 void sl_check_causal (sl_trial *t) {
-  hidden c = { 0 };
+  long pairs = 0;
   if (!t->loaded->plugin[SL_F64]->mix) {
     sl_trial_none (t, "the host hides keys from a %s",
                    t->loaded->plugin[SL_F64]->row ? "row" : "gate");
     return;
   }
-  sl_trial_each (t, SL_ALL_OPTIONS, visit_causal, &c);
-  if (!sl_trial_failed (t)) sl_trial_each (t, SL_ALL_OPTIONS, visit_hidden, &c);
-  sl_trial_ok (t, "no output or gradient moved over %ld hidden pairs", c.pairs);
+  sl_trial_each (t, SL_ALL_OPTIONS, visit_causal, &pairs);
+  if (!sl_trial_failed (t))
+    sl_trial_each (t, SL_ALL_OPTIONS, visit_hidden, NULL);
+  sl_trial_ok (t, "no output or gradient moved over %ld hidden pairs", pairs);
 }

@@ -4,8 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-static const char *const precisions[2] = { "f32", "f64" };
-
 /* All that one problem's kernels compute, side by side. */
 typedef struct answers {
   size_t n;
@@ -78,8 +76,8 @@ static int same (sl_trial *t, const sl_problem *p, sl_dtype dtype,
       return sl_trial_wrong (
           t, p,
           "%s: %s%s[%zu] changes from %.9g to %.9g with the contents of %s",
-          precisions[dtype], gradient ? "gradient of " : "", name, at, a->x[i],
-          b->x[i], where);
+          sl_dtype_name (dtype), gradient ? "gradient of " : "", name, at,
+          a->x[i], b->x[i], where);
     }
   return 0;
 }
@@ -107,7 +105,8 @@ static void outputs (sl_trial *t, sl_problem *p, void *context) {
     answers a = run_with (t, (sl_dtype)i, s, NAN, NAN);
     ptrdiff_t bad = a.x ? sl_trial_not_finite (a.n, a.x, 0) : -1;
     if (s->faults.blank[0])
-      sl_trial_wrong (t, p, "%s %s", precisions[i], s->faults.blank);
+      sl_trial_wrong (t, p, "%s %s", sl_dtype_name ((sl_dtype)i),
+                      s->faults.blank);
     else if (bad >= 0) {
       size_t at;
       int gradient;
@@ -115,7 +114,8 @@ static void outputs (sl_trial *t, sl_problem *p, void *context) {
       sl_trial_wrong (t, p,
                       "%s: %s%s[%zu] is NaN when scratch and outputs hold NaN "
                       "before the call",
-                      precisions[i], gradient ? "gradient of " : "", name, at);
+                      sl_dtype_name ((sl_dtype)i),
+                      gradient ? "gradient of " : "", name, at);
     } else
       indifferent (t, p, (sl_dtype)i, s, fences, blanks, "outputs and scratch");
     sum->elements += a.n;
@@ -159,7 +159,8 @@ static void watch (sl_trial *t, sl_problem *p, fault_count *sum,
     const char *fault = (const char *)&s->faults + offset;
     s->blank = 0;
     run_all (t, (sl_dtype)i, s);
-    if (*fault) sl_trial_wrong (t, p, "%s %s", precisions[i], fault);
+    if (*fault)
+      sl_trial_wrong (t, p, "%s %s", sl_dtype_name ((sl_dtype)i), fault);
     sum->calls += p->weights ? 3 : 2;
     sl_stager_of ((sl_dtype)i)->close (s);
   }

@@ -1,8 +1,8 @@
 /* numbers.c - the checks "precision", "extreme" and "long". */
+#include "base/clock.h"
 #include "check/trial.h"
 #include <math.h>
 #include <string.h>
-#include <time.h>
 
 /* f32 has 24 bits; sums over a row, a bisection or a log cost some of them. */
 #define CLOSE 1e-4
@@ -57,15 +57,12 @@ static double solve (sl_trial *t, sl_problem *p, sl_stage *s[SOLUTIONS]) {
   round_to_single (p);
   for (int i = 0; i < SOLUTIONS; i++) {
     const sl_dtype dtype = i == SL_F32 ? SL_F32 : SL_F64;
-    struct timespec from, to;
+    double start;
     s[i] = sl_trial_stage (t, dtype, p);
     if (i == NUDGED) nudge (p);
-    clock_gettime (CLOCK_MONOTONIC, &from);
+    start = sl_now ();
     sl_trial_backward (t, dtype, s[i]);
-    clock_gettime (CLOCK_MONOTONIC, &to);
-    if (i == SL_F32)
-      seconds = (double)(to.tv_sec - from.tv_sec) +
-                1e-9 * (double)(to.tv_nsec - from.tv_nsec);
+    if (i == SL_F32) seconds = sl_now () - start;
   }
   return seconds;
 }

@@ -74,15 +74,12 @@ sl_stage *sl_trial_stage (sl_trial *t, sl_dtype dtype, const sl_problem *p) {
   _exit (0);
 }
 
-static const char *precision (sl_dtype dtype) {
-  return dtype == SL_F64 ? "f64" : "f32";
-}
-
 static void doing (sl_trial *t, sl_dtype dtype, const char *call,
                    const sl_problem *p) {
   char text[SL_DOING - 32];
   sl_problem_text (p, text, sizeof text);
-  snprintf (t->doing, SL_DOING, "%s %s (%s)", precision (dtype), call, text);
+  snprintf (t->doing, SL_DOING, "%s %s (%s)", sl_dtype_name (dtype), call,
+            text);
 }
 
 void sl_trial_forward (sl_trial *t, sl_dtype dtype, sl_stage *s) {
