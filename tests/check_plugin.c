@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define BAD SINKLAB_TEST_BUILD "/tests/bad/"
@@ -252,6 +253,10 @@ START_TEST (changed_on_disk) {
   ck_assert (sl_file_write ("relu.so", text, n - 1, &e) == 0);
   sl_free (text);
   expect (refused ("./relu.so"), "changed since it was loaded");
+  ck_assert (unlink ("relu.so") == 0);
+  ck_assert (mkdir ("relu.so", 0700) == 0); /* a file that cannot be read */
+  expect (refused ("./relu.so"), "it is a folder");
+  ck_assert (rmdir ("relu.so") == 0);
   remove_folder (folder);
 }
 END_TEST

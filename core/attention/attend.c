@@ -198,8 +198,8 @@ static void forward (const sl_run *r) {
         h.kt = transpose (&p, h.k, h.keys, p.d, sl_scratch (&h, p.kt));
       for (int i = first; i < last; i++) {
         start_head (&h, i);
-        h.out =
-            (real *)r->out[0].data + s * p.t * h.out_row + (ptrdiff_t)i * p.dv;
+        h.out = (real *)r->out[0].data + (ptrdiff_t)s * p.t * h.out_row +
+                (ptrdiff_t)i * p.dv;
         (p.lanes ? SL (sl_lanes_forward) : SL (sl_rows_forward)) (&h);
       }
     }

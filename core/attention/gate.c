@@ -92,7 +92,7 @@ static void forward_sequence (work *w, int s) {
   const sl_run *r = w->run;
   const sl_gate_plan *p = w->p;
   const ptrdiff_t row = (ptrdiff_t)p->heads * p->d;
-  real *y = (real *)r->out[0].data + s * p->t * row + first_o (w);
+  real *y = (real *)r->out[0].data + (ptrdiff_t)s * p->t * row + first_o (w);
   start_sequence (w, s);
   for (int i = 0; i < p->t; i++, y += row) {
     w->call.pos = i;

@@ -17,8 +17,9 @@ static const char *shape (const sl_view *v, text *t) {
 
 /* 16 reals are at least 64 bytes. */
 int sl_reserve (size_t *end, size_t rows, size_t columns, size_t *at) {
+  const size_t most = SIZE_MAX / 16 - 16;
   size_t n;
-  if (sl_size_mul (rows, columns, &n) || n > SIZE_MAX / 16 - *end - 16)
+  if (sl_size_mul (rows, columns, &n) || *end > most || n > most - *end)
     return -1;
   *at = *end;
   *end += (n + 15) / 16 * 16;

@@ -148,20 +148,22 @@ static const sl_loaded *opened (const char *path, int *changed, sl_error *e) {
     const entry *n = (const entry *)l;
     if (strcmp (l->path, path) != 0) continue;
     if (stat (path, &s)) {
-      *changed = sl_fail (e, "%s: cannot be read any more", path);
+      *changed = sl_fail (e, "%s: cannot be read any more: %s", path,
+                          strerror (errno));
       return NULL;
     }
-    if ((s.st_mtime != n->stat.st_mtime || s.st_size != n->stat.st_size ||
-         s.st_ino != n->stat.st_ino) &&
-        (sl_file_sha256 (path, hash, e) || strcmp (hash, l->hash) != 0)) {
+    if (s.st_mtime == n->stat.st_mtime && s.st_size == n->stat.st_size &&
+        s.st_ino == n->stat.st_ino)
+      return l;
+    *changed = sl_file_sha256 (path, hash, e);
+    if (*changed == 0 && strcmp (hash, l->hash) == 0) return l;
+    if (*changed == 0)
       *changed = sl_fail (
           e,
           "%s: changed since it was loaded; start sinklab again to use the "
           "new one",
           path);
-      return NULL;
-    }
-    return l;
+    return NULL;
   }
   return NULL;
 }

@@ -163,7 +163,7 @@ static void forward_head (work *w, int head) {
   const sl_mix_plan *p = w->p;
   const ptrdiff_t row = (ptrdiff_t)p->heads * p->d_out;
   const int n = w->shape.t;
-  real *y = (real *)r->out[0].data + w->sequence * p->t * row +
+  real *y = (real *)r->out[0].data + (ptrdiff_t)w->sequence * p->t * row +
             head * (ptrdiff_t)p->d_out;
   real *out = p->heads == 1 ? y : at (r, p->out);
   start_head (w, head);

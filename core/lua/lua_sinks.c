@@ -117,11 +117,11 @@ static int row_classes (lua_State *L) {
   dim[0] = (ptrdiff_t)sl_lua_integer (L, 1, what, "samples", 1);
   sl_lua_read_measuring (L, 1, 2, what, (long)dim[0], &m, &dtype);
   dim[1] = m.tokens;
-  if (sl_measuring_check (&m, (long)dim[0], &e) < 0)
-    return sl_lua_raise (L, &e);
   t = sl_tensor_new (SL_F64, 2, dim, &e);
   if (t == NULL) return sl_lua_raise (L, &e);
   sl_lua_push_tensor (L, t);
+  if (sl_measuring_check (&m, (long)dim[0], &e) < 0)
+    return sl_lua_raise (L, &e);
   x = (double *)t->storage->data + t->offset;
   for (long s = 0; s < (long)dim[0]; s++) {
     int first, last, begin = 0, end = 0;

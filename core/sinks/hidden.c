@@ -360,21 +360,25 @@ static void state_result (const sl_state *s, sl_state *out) {
   out->massive = s->massive / sequences;
 }
 
+/* The mean norm of position at (from 0) after l layers. */
+static double norm_at (const sl_hidden_result *r, int l, int at) {
+  return r->norm[(ptrdiff_t)l * r->tokens + at];
+}
+
 /* The window of layers in which position 'anchor' has a large norm: from after
 ** the steepest rise to before the steepest fall after it. */
 static void find_window (sl_hidden_result *r) {
-  const int layers = r->layers;
-  const double *norm = r->norm + r->anchor - 1;
+  const int layers = r->layers, at = r->anchor - 1;
   double rise = 0, fall = 0;
   r->window_first = r->window_last = 0;
   for (int l = 1; l < layers; l++) {
-    const double d = norm[(l + 1) * r->tokens] - norm[l * r->tokens];
+    const double d = norm_at (r, l + 1, at) - norm_at (r, l, at);
     if (d > rise) rise = d, r->window_first = l + 1;
   }
   if (r->window_first == 0) return;
   r->window_last = layers;
   for (int l = r->window_first; l < layers; l++) {
-    const double d = norm[(l + 1) * r->tokens] - norm[l * r->tokens];
+    const double d = norm_at (r, l + 1, at) - norm_at (r, l, at);
     if (d < fall) fall = d, r->window_last = l;
   }
 }
@@ -384,7 +388,7 @@ static void choose_anchor (sl_hidden_result *r) {
   r->anchor = 1;
   if (r->tokens < 2) return;
   for (int l = 1; l <= r->layers; l++)
-    for (int a = 0; a < 2; a++) sum[a] += r->norm[l * r->tokens + a];
+    for (int a = 0; a < 2; a++) sum[a] += norm_at (r, l, a);
   if (sum[1] > sum[0]) r->anchor = 2;
 }
 

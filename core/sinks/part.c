@@ -181,12 +181,12 @@ static void measure_norms (const place *a, int layer) {
   const sl_rows *r = a->r;
   const size_t tokens = (size_t)p->m->tokens;
   double *const key = sl_alloc (3 * tokens, sizeof *key);
-  double *const value = key + tokens, *const output = value + tokens;
   int begin, end, from, to;
   if (key == NULL) {
     note_no_memory (p);
     return;
   }
+  double *const value = key + tokens, *const output = value + tokens;
   sl_valid_range (p->m, a->sample, &begin, &end);
   if (end > r->t - p->m->registers) end = r->t - p->m->registers;
   for (; begin < end; begin = to) {

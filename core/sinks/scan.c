@@ -237,13 +237,13 @@ static void shorten (double *w, int d, int n, double *r) {
     double *restrict own = w + (size_t)i * (size_t)n;
     const double length = sqrt (dot (n, own, own));
     for (int k = 0; k < n; k++) own[k] = length > 0 ? own[k] / length : 0;
-    for (int j = 0; j < i; j++) r[j * d + i] = 0;
-    r[i * d + i] = length;
+    for (int j = 0; j < i; j++) r[(ptrdiff_t)j * d + i] = 0;
+    r[(ptrdiff_t)i * d + i] = length;
     for (int j = i + 1; j < d; j++) {
       double *restrict other = w + (size_t)j * (size_t)n;
       const double along = dot (n, own, other);
       for (int k = 0; k < n; k++) other[k] -= along * own[k];
-      r[j * d + i] = along;
+      r[(ptrdiff_t)j * d + i] = along;
     }
   }
 }

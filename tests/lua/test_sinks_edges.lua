@@ -124,6 +124,12 @@ check.test("a sample stands for itself only", function()
     lab.sinks.collect, { layers = 1024, heads = 1025, tokens = 1 })
 end)
 
+check.test("a map that no memory holds is refused before its rows are looked at",
+  function()
+    check.raises("4503599627370496", core.row_classes, { samples = 2^52, tokens = 1,
+      layers = 1, heads = 1 })
+  end)
+
 check.test("a layer's W_O is the one of the last watch", function()
   local x, eye = batch.x:narrow(1, 1, 1), {}
   for i = 1, 16 do
