@@ -85,7 +85,8 @@ static void set_shares (lua_State *L, const sl_head_sinks *h) {
 static void set_groups (lua_State *L, const sl_sinks *s, int head) {
   lua_createtable (L, s->groups, 0);
   for (int g = 0; g < s->groups; g++) {
-    const sl_group_sinks *group = &s->group[(size_t)head * (size_t)s->groups + (size_t)g];
+    const sl_group_sinks *group =
+        &s->group[(size_t)head * (size_t)s->groups + (size_t)g];
     lua_createtable (L, 0, 4);
     set_count (L, "rows", group->rows);
     set_number (L, "first", group->first);
