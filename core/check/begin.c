@@ -75,7 +75,8 @@ static int judge_validate (sl_trial *t, const sl_plugin *p, const void *config,
           about);
   if (!why[0] || !memchr (why, '\0', CAP))
     return sl_trial_fail (
-        t, "validate refuses without a sentence that fits (asked of %s)", about);
+        t, "validate refuses without a sentence that fits (asked of %s)",
+        about);
   if (strchr (why, '\n'))
     return sl_trial_fail (
         t, "validate's sentence has more than one line (asked of %s)", about);

@@ -1,19 +1,11 @@
 /* concat.c - 1 to 8 tensors one behind the other along an axis. */
+#include "ops/axis.h"
 #include "ops/map.h"
-#include "ops/ops.h"
-
-static int axis_of (const sl_run *r) {
-  const sl_axis_attr *attr = r->attr;
-  return attr->axis < 0 ? attr->axis + r->in[0].ndim : attr->axis;
-}
 
 static int infer (sl_infer *q, sl_error *e) {
-  const sl_axis_attr *attr = q->attr;
-  const int ndim = q->in[0].ndim;
-  const int axis = attr->axis < 0 ? attr->axis + ndim : attr->axis;
+  const int ndim = q->in[0].ndim, axis = sl_infer_axis (q, e);
   char first[128], other[128];
-  if (axis < 0 || axis >= ndim)
-    return sl_fail (e, "axis %d of a tensor with %d axes", attr->axis, ndim);
+  if (axis < 0) return -1;
   q->n_out = 1;
   q->out[0] = q->in[0];
   for (int k = 1; k < q->n_in; k++) {
@@ -35,7 +27,7 @@ static int infer (sl_infer *q, sl_error *e) {
 
 /* The part of the gradient that belongs to input k. */
 static sl_view part (const sl_run *r, int k) {
-  const int axis = axis_of (r);
+  const int axis = sl_axis_of (r->attr, r->in[0].ndim);
   sl_view out = r->dout[0];
   out.dim[axis] = r->in[k].dim[axis];
   for (int i = 0; i < k && out.data; i++)
@@ -47,7 +39,7 @@ static sl_view part (const sl_run *r, int k) {
 ** Short runs are read many at a time, all at once where they lie side by side,
 ** and long ones in pieces. */
 static void forward (const sl_run *r) {
-  const int axis = axis_of (r);
+  const int axis = sl_axis_of (r->attr, r->in[0].ndim);
   ptrdiff_t outer = 1, inner = 1;
   for (int i = 0; i < axis; i++) outer *= r->out[0].dim[i];
   for (int i = axis + 1; i < r->out[0].ndim; i++) inner *= r->out[0].dim[i];

@@ -1,17 +1,9 @@
 /* cumsum.c - running sums along an axis, in double. */
-#include "ops/ops.h"
+#include "ops/axis.h"
 #include "ops/walk.h"
 
-static int axis_of (const sl_run *r) {
-  const sl_axis_attr *attr = r->attr;
-  return attr->axis < 0 ? attr->axis + r->in[0].ndim : attr->axis;
-}
-
 static int infer (sl_infer *q, sl_error *e) {
-  const sl_axis_attr *attr = q->attr;
-  const int ndim = q->in[0].ndim;
-  if (attr->axis < -ndim || attr->axis >= ndim)
-    return sl_fail (e, "axis %d of a tensor with %d axes", attr->axis, ndim);
+  if (sl_infer_axis (q, e) < 0) return -1;
   q->n_out = 1;
   q->out[0] = q->in[0];
   return 0;
@@ -19,7 +11,7 @@ static int infer (sl_infer *q, sl_error *e) {
 
 /* y[t] = x[0] + ... + x[t] */
 static void forward (const sl_run *r) {
-  const int axis = axis_of (r);
+  const int axis = sl_axis_of (r->attr, r->in[0].ndim);
   const ptrdiff_t n = r->in[0].dim[axis];
   const ptrdiff_t sx = r->in[0].stride[axis], sy = r->out[0].stride[axis];
   const sl_view x = sl_without (&r->in[0], axis);
@@ -37,7 +29,7 @@ static void forward (const sl_run *r) {
 
 /* y[t] = x[0] + ... + x[t], so dx[t] += dy[t] + ... + dy[n-1] */
 static void backward (const sl_run *r) {
-  const int axis = axis_of (r);
+  const int axis = sl_axis_of (r->attr, r->in[0].ndim);
   const ptrdiff_t n = r->in[0].dim[axis];
   const ptrdiff_t sx = r->din[0].stride[axis], sy = r->dout[0].stride[axis];
   if (!r->din[0].data || !r->dout[0].data) return;

@@ -5,8 +5,8 @@
 ** the result it would have filled is NaN, which stops a training run, and it
 ** carries no gradient. one_hot alone gives a row of zeros for a whole number
 ** outside its classes. Sums into one row run in the order of the indices. */
+#include "ops/axis.h"
 #include "ops/map.h"
-#include "ops/ops.h"
 #include <math.h>
 
 static int whole (real x) {
@@ -16,11 +16,6 @@ static int whole (real x) {
 /* The index as a number, or -1 if it is none of 0..n-1. */
 static ptrdiff_t chosen (real x, ptrdiff_t n) {
   return x >= 0 && x < (real)n && whole (x) ? (ptrdiff_t)x : -1;
-}
-
-static int axis_of (const void *attr, int ndim) {
-  const sl_axis_attr *a = attr;
-  return a->axis < 0 ? a->axis + ndim : a->axis;
 }
 
 /* one_hot: ids (...) -> (..., classes) */
@@ -118,12 +113,8 @@ static sl_view entered (const entry *en, const sl_view *x, int axis) {
 }
 
 static int check_axis (const sl_infer *q, int n, sl_error *e) {
-  const int ndim = q->in[0].ndim;
-  const int axis = axis_of (q->attr, ndim);
-  if (axis < 0 || axis >= ndim)
-    return sl_fail (e, "axis %d of a tensor with %d axes",
-                    ((const sl_axis_attr *)q->attr)->axis, ndim);
-  for (int k = 1; k < n; k++)
+  const int ndim = q->in[0].ndim, axis = sl_infer_axis (q, e);
+  for (int k = 1; axis >= 0 && k < n; k++)
     if (q->in[k].ndim != ndim)
       return sl_fail (e,
                       "input %d has %d axes, input 1 has %d: both need the "
@@ -199,7 +190,7 @@ static void take_more (ptrdiff_t n, const entry *en, real *x, ptrdiff_t sx,
 }
 
 static void gather_forward (const sl_run *r) {
-  const int axis = axis_of (r->attr, r->in[0].ndim);
+  const int axis = sl_axis_of (r->attr, r->in[0].ndim);
   const entry en = { r->out[0], r->in[0].dim[axis], r->in[0].stride[axis] };
   const sl_view x = entered (&en, &r->in[0], axis);
   visit (take, &en, &x, &r->in[1], &r->out[0]);
@@ -207,7 +198,7 @@ static void gather_forward (const sl_run *r) {
 
 /* dx[.., index[.., i, ..], ..] += dy[.., i, ..] */
 static void gather_backward (const sl_run *r) {
-  const int axis = axis_of (r->attr, r->in[0].ndim);
+  const int axis = sl_axis_of (r->attr, r->in[0].ndim);
   const entry en = { r->out[0], r->in[0].dim[axis], r->din[0].stride[axis] };
   if (!r->din[0].data || !r->dout[0].data) return;
   const sl_view dx = entered (&en, &r->din[0], axis);
@@ -254,7 +245,7 @@ static void copy (ptrdiff_t n, const real *const *x, real *restrict y) {
 }
 
 static void scatter_add_forward (const sl_run *r) {
-  const int axis = axis_of (r->attr, r->in[0].ndim);
+  const int axis = sl_axis_of (r->attr, r->in[0].ndim);
   const entry en = scatter_entry (r, axis, &r->out[0]);
   const sl_view *x = &r->in[0], y = entered (&en, &r->out[0], axis);
   SL (sl_map) (copy, 1, &x, &r->out[0]);
@@ -263,7 +254,7 @@ static void scatter_add_forward (const sl_run *r) {
 
 /* dx += dy; dsrc[.., i, ..] += dy[.., index[.., i, ..], ..] */
 static void scatter_add_backward (const sl_run *r) {
-  const int axis = axis_of (r->attr, r->in[0].ndim);
+  const int axis = sl_axis_of (r->attr, r->in[0].ndim);
   const entry en = scatter_entry (r, axis, &r->dout[0]);
   const sl_view *dy = &r->dout[0], still = entered (&en, dy, axis);
   if (!dy->data) return;

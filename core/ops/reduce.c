@@ -3,6 +3,7 @@
 ** Sums run in double in a fixed order. The sum of nothing is 0, its mean NaN.
 ** max gives its gradient to the first (row-major) of equal maxima; NaN counts
 ** as the largest number in max and argmax. */
+#include "ops/axis.h"
 #include "ops/map.h"
 #include "ops/ops.h"
 #include <math.h>
@@ -277,11 +278,8 @@ static void max_backward (const sl_run *r) {
 }
 
 static int infer_argmax (sl_infer *q, sl_error *e) {
-  const sl_axis_attr *attr = q->attr;
-  const int ndim = q->in[0].ndim;
-  const int axis = attr->axis < 0 ? attr->axis + ndim : attr->axis;
-  if (axis < 0 || axis >= ndim)
-    return sl_fail (e, "axis %d of a tensor with %d axes", attr->axis, ndim);
+  const int axis = sl_infer_axis (q, e);
+  if (axis < 0) return -1;
   if (sizeof (real) == 4 && q->in[0].dim[axis] > 1 << 24)
     return sl_fail (e, "an index into %td elements is not exact in f32",
                     q->in[0].dim[axis]);
@@ -290,9 +288,7 @@ static int infer_argmax (sl_infer *q, sl_error *e) {
 }
 
 static void argmax_forward (const sl_run *r) {
-  const sl_axis_attr *attr = r->attr;
-  const int ndim = r->in[0].ndim;
-  const int axis = attr->axis < 0 ? attr->axis + ndim : attr->axis;
+  const int axis = sl_axis_of (r->attr, r->in[0].ndim);
   const groups s = split (&r->in[0], 1u << axis);
   const sl_view *stay = &s.stay;
   real *y = r->out[0].data;

@@ -4,22 +4,14 @@
 ** every element is -inf holds no distribution: softmax gives zeros there and
 ** log_softmax -inf; neither ever makes NaN of it. NaN in a row gives a row of
 ** NaN. */
-#include "ops/ops.h"
+#include "ops/axis.h"
 #include "ops/walk.h"
 #include <sinklab/reduce.h>
 #include <sinklab/vmath.h>
 
-static int axis_of (const sl_run *r) {
-  const sl_axis_attr *attr = r->attr;
-  return attr->axis < 0 ? attr->axis + r->in[0].ndim : attr->axis;
-}
-
 static int infer (sl_infer *q, sl_error *e) {
-  const sl_axis_attr *attr = q->attr;
-  const int ndim = q->in[0].ndim;
-  const int axis = attr->axis < 0 ? attr->axis + ndim : attr->axis;
-  if (axis < 0 || axis >= ndim)
-    return sl_fail (e, "axis %d of a tensor with %d axes", attr->axis, ndim);
+  const int axis = sl_infer_axis (q, e);
+  if (axis < 0) return -1;
   q->n_out = 1;
   q->out[0] = q->in[0];
   q->scratch = 3 * (size_t)q->in[0].dim[axis];
@@ -67,7 +59,7 @@ static void log_softmax_row_back (ptrdiff_t n, const real *y, const real *dy,
 /* Every row along the axis, through scratch where it is not in one piece. */
 static void forward (const sl_run *r, void (*row) (ptrdiff_t n, const real *x,
                                                    real *restrict y)) {
-  const int axis = axis_of (r);
+  const int axis = sl_axis_of (r->attr, r->in[0].ndim);
   const ptrdiff_t n = r->in[0].dim[axis];
   const ptrdiff_t sx = r->in[0].stride[axis], sy = r->out[0].stride[axis];
   const sl_view x = sl_without (&r->in[0], axis);
@@ -87,7 +79,7 @@ static void forward (const sl_run *r, void (*row) (ptrdiff_t n, const real *x,
 static void backward (const sl_run *r,
                       void (*row) (ptrdiff_t n, const real *y, const real *dy,
                                    real *restrict dx)) {
-  const int axis = axis_of (r);
+  const int axis = sl_axis_of (r->attr, r->in[0].ndim);
   const ptrdiff_t n = r->in[0].dim[axis];
   const ptrdiff_t sy = r->out[0].stride[axis], sx = r->din[0].stride[axis];
   real *room = r->scratch;
