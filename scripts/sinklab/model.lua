@@ -11,20 +11,32 @@ local model = {}
 local methods = {}
 local Model = { __index = methods, __name = "sinklab.model" }
 
+--- Raise unless x is what the model's task gives: numbers of its width, or token ids.
+local function check_input(self, x)
+  local width = self.options.task.d_model
+  local shape = core.is_tensor(x) and x.shape or {}
+  if width and #shape == 3 and shape[3] == width or not width and #shape == 2 then return end
+  check.fail("model: it reads %s, got %s", width and ("numbers (B, T, %d)"):format(width)
+    or "token ids (B, T)", core.is_tensor(x) and ("a tensor (%s)"):format(
+    table.concat(shape, ", ")) or "a " .. type(x))
+end
+
 --- Predictions for x: (B, seq_len, d_model) numbers or (B, seq_len) token ids.
 -- @param x       the sequences
 -- @param length  optional (B): valid tokens of each sequence
--- @return (B, seq_len, d_output)
--- @example
---   local task = lab.task.trigger_mean {}
---   local model = lab.model.attention_only { task = task }
---   print(model:forward(task:batch { n = 2 }.x).shape[3])
 -- @param begin   optional (B, seq_len): the first position, from 0, that each one may
 --                see (packed documents, left padding); past it: it sees none. Not with
 --                registers, key biases or a mix
 -- @param watch   optional function (layer, h): the residual stream, (B, tokens, width)
 --                with registers first, before layer 1 (layer 0) and after each layer
+-- @return (B, seq_len, d_output)
+-- @error x of another shape than the task's
+-- @example
+--   local task = lab.task.trigger_mean {}
+--   local model = lab.model.attention_only { task = task }
+--   print(model:forward(task:batch { n = 2 }.x).shape[3])
 function methods:forward(x, length, begin, watch)
+  check_input(self, x)
   local h, n = self:embed(x), self.registers
   if begin and (n > 0 or self.attention.prefix > 0 or self.mechanism.shape ~= "row") then
     check.fail("model: documents and left padding do not go with registers, key biases or the mix '%s'",
@@ -122,7 +134,7 @@ function methods:save(path)
 end
 
 --- Read parameters that save wrote for a model of the same shape.
--- @param path  of the file
+-- @param path  of the file, which has these parameters and no others
 -- @return the model, or nil and a message; then the model is as before
 -- @example
 --   local task = lab.task.trigger_mean {}
@@ -132,6 +144,11 @@ end
 function methods:load(path)
   local read, message = core.load_safetensors(path)
   if not read then return nil, message end
+  for name in pairs(read) do
+    if not self.params:get(name) then
+      return nil, ("%s: tensor '%s' is none of this model's"):format(path, name)
+    end
+  end
   for _, entry in ipairs(self.params.order) do
     local t = read[entry.name]
     if not t then
@@ -198,8 +215,8 @@ end
 -- @param kv_heads   default heads; divides heads
 -- @param residual   default false
 -- @param attention  a plugin's name, or { map =, gate =, scale =, causal =, window =,
---                   kv_bias = } (sinklab/attention.lua says what each may be): scale
---                   defaults to 1 here (the paper's)
+--                   kv_bias = } (the first lines of sinklab/model/attention.lua say
+--                   what each may be): scale defaults to 1 here (the paper's)
 -- @param registers  learned tokens before the first one, dropped before the output
 --                   (Darcet et al. 2024, arXiv 2309.16588), default 0
 -- @param init       default lab.init.normal(0.02)

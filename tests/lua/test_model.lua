@@ -265,6 +265,16 @@ check.test("parameters are set, saved and loaded", function()
   check.equal(got, nil)
   check.contains(message, "tensor 'layer1.w_q' has shape (4, 4), the model's is (5, 5)")
   check.equal(wide.params.flat:totable(), before)
+  -- The first layer of two is not the model that was saved.
+  local deep = lab.model.attention_only { task = lab.task.trigger_mean { d_model = 4 },
+    layers = 2 }
+  check.equal(deep:save(path), true)
+  before = b.params.flat:totable()
+  got, message = b:load(path)
+  check.equal(got, nil)
+  check.contains(message, "tensor 'layer2.w_")
+  check.contains(message, "' is none of this model's")
+  check.equal(b.params.flat:totable(), before)
   os.remove(path)
   check.equal(a:load(path), nil)
   a:set("layer1.w_q", { { 1, 2, 3, 4 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 5 } })
@@ -287,6 +297,22 @@ check.test("initialisers", function()
   check.raises("the standard deviation is -1; it must be a number from 0",
     lab.init.normal, -1)
   check.raises("the bound is x; it must be a number from 0", lab.init.uniform, "x")
+  check.raises("it must be a number from 0", lab.init.normal, 0 / 0)
+  check.raises("it must be a number from 0", lab.init.uniform, 0 / 0)
+end)
+
+check.test("what another task gives is refused by its shape", function()
+  local narrow, wide = lab.task.trigger_mean { d_model = 8 }, lab.task.trigger_mean {}
+  local words = lab.task.unigram { symbols = 5, seq_len = 4 }
+  local m = lab.model.attention_only { task = narrow }
+  check.raises("model: it reads numbers (B, T, 8), got a tensor (4, 16, 16)", m.forward, m,
+    wide:batch { n = 4 }.x)
+  check.raises("model: it reads numbers (B, T, 8), got a nil", m.forward, m)
+  check.raises("model: it reads numbers (B, T, 8)", lab.train, m, wide, { steps = 1 })
+  check.raises("model: it reads numbers (B, T, 8)", lab.sinks, m, wide:batch { n = 4 })
+  local reader = lab.model.transformer { task = words }
+  check.raises("model: it reads token ids (B, T), got a tensor (4, 16, 16)", reader.forward,
+    reader, wide:batch { n = 4 }.x)
 end)
 
 check.test("mistakes are named", function()

@@ -14,7 +14,7 @@ local init = {}
 --     init = lab.init.normal(0.1) }
 function init.normal(std)
   std = std or 0.02
-  if type(std) ~= "number" or std < 0 then
+  if type(std) ~= "number" or not (std >= 0) then
     check.fail("lab.init.normal: the standard deviation is %s; it must be a number from 0",
       tostring(std))
   end
@@ -28,7 +28,7 @@ end
 --   print(lab.init.uniform(0.1)(lab.generator(0), { 2, 2 }))
 function init.uniform(bound)
   bound = bound or 0.05
-  if type(bound) ~= "number" or bound < 0 then
+  if type(bound) ~= "number" or not (bound >= 0) then
     check.fail("lab.init.uniform: the bound is %s; it must be a number from 0",
       tostring(bound))
   end
