@@ -7,7 +7,8 @@ local lab = require "sinklab"
 local core = require "sinklab.core"
 local opt = lab.options { check = { false, "only say what is stale" } }
 
-local reference, manual = require "sinklab.pages.reference", require "sinklab.pages.manual"
+local manual = require "sinklab.pages.manual"
+local reference = require "sinklab.pages.reference"
 local completion = require "sinklab.commands.completion".scripts
 local folder = arg[0]:match "^(.*)/[^/]*$" or "."
 local pages = {

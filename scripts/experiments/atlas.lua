@@ -79,7 +79,8 @@ for t, task in ipairs(tasks) do
     first[t][m] = mean(cell, function(r) return r.first end)
     contribution[t][m] = mean(cell, function(r) return r.contribution end)
     local summary = { solved = solved[t][m] * #cell, sinks = sinking, runs = #cell }
-    for _, key in ipairs { "error", "first", "contribution", "proxy", "row_mass", "steps" } do
+    for _, key in ipairs { "error", "first", "contribution", "proxy", "row_mass",
+      "steps" } do
       summary[key] = mean(cell, function(r) return r[key] end)
     end
     cells[task][mechanism] = summary

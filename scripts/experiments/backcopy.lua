@@ -8,7 +8,8 @@
 local lab = require "sinklab"
 
 local opt = lab.options {
-  triggers = { 3, "how many letters, the most frequent, are triggers", min = 1, max = 40 },
+  triggers = { 3, "how many letters, the most frequent, are triggers", min = 1,
+    max = 40 },
   variant = { "bbm", doc = "of the task", choices = { "bbm", "markov", "dormant_markov",
     "interpolate", "icl" } },
   seq_len = { 64, "tokens of a sequence", min = 4 },
@@ -182,7 +183,8 @@ for _, mechanism in ipairs(opt.attention) do
     end
   end
 end
-print(("\nBigram-Backcopy, %d layer(s), %d steps: loss and BOS weight; dormant: of letters with at least %g %% of the data, and of all in prompts")
+print(("\nBigram-Backcopy, %d layer(s), %d steps: loss and BOS weight; dormant: "
+  .. "of letters with at least %g %% of the data, and of all in prompts")
   :format(opt.num_layers, steps, FREQUENT * 100))
 run:table({ "mechanism", "loss, triggers", "others", "least possible", "BOS, others",
   "least letter", "dormant", "in prompts",

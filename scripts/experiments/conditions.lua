@@ -111,7 +111,8 @@ for i, s in ipairs(settings) do
 end
 run:add("conditions", { settings = settings })
 for m, mechanism in ipairs(opt.attention) do
-  print(("\n%s, %d seed%s: mean steps, largest error, means of the head with most BOS weight")
+  print(("\n%s, %d seed%s: mean steps, largest error, "
+    .. "means of the head with most BOS weight")
     :format(mechanism, seeds, seeds == 1 and "" or "s"))
   run:table({ "factor", "value", "solved", "steps", "error", "BOS weight",
     "contribution" }, rows[m])
@@ -120,7 +121,8 @@ local labels = {}
 for i, s in ipairs(settings) do labels[i] = s.label end
 run:figure("conditions", lab.plot.bars(labels, bars, { ymin = 0, aspect = 3,
   title = "Weight on position 1 under other conditions", ylabel = "weight on position 1",
-  caption = ("mean over plain rows and %d seed%s; the tables say which settings solve the task")
+  caption = ("mean over plain rows and %d seed%s; "
+    .. "the tables say which settings solve the task")
     :format(seeds, seeds == 1 and "" or "s") }))
 
 -- Wherever the task is solved, softmax sinks and ReLU does not.

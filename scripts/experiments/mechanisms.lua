@@ -41,7 +41,8 @@ local entries = {
   { label = "softcap_softmax", attention = { map = "softcap_softmax" } },
   { label = "softmax+gate", attention = { map = "softmax", gate = "sigmoid_gate" } },
   { label = "softmax+headwise",
-    attention = { map = "softmax", gate = { "sigmoid_gate", granularity = "headwise" } } },
+    attention = { map = "softmax",
+      gate = { "sigmoid_gate", granularity = "headwise" } } },
   { label = "softmax+head_gate", attention = { map = "softmax", gate = "head_gate" } },
   { label = "softmax1+gate", attention = { map = "softmax1", gate = "sigmoid_gate" } },
   { label = "softmax+k_bias", attention = { map = "softmax", kv_bias = "k" } },
@@ -77,6 +78,9 @@ local opt = lab.options {
   quick = { false, "softmax, relu and softpick, one seed" },
 }
 
+if opt.quick and opt.write_docs ~= "" then
+  error("--write_docs is of all mechanisms and seeds: it does not go with --quick", 0)
+end
 local only = opt.quick and { "softmax", "relu", "softpick" } or opt.only
 local seeds = opt.quick and 1 or opt.seeds
 

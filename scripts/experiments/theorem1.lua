@@ -33,11 +33,13 @@ local seeds = opt.quick and 1 or opt.seeds
 local caps = opt.quick and { 0.9 } or opt.caps
 local temperatures = opt.quick and { 5, 10, 20 } or opt.temperatures
 local starts = opt.quick and 4 or 16
-local cap_steps = math.max(1, math.min(opt.max_steps, opt.quick and 1200 or opt.cap_steps))
+local cap_steps = math.max(1, math.min(opt.max_steps,
+  opt.quick and 1200 or opt.cap_steps))
 
 local mechanism = lab.mechanism(opt.attention)
 if opt.capped and (mechanism.shape ~= "row" or #mechanism.params > 0) then
-  error(("--attention=%s: a cap needs weights that follow from scores alone; try --no-capped")
+  error(("--attention=%s: a cap needs weights that follow from scores alone; "
+    .. "try --no-capped")
     :format(opt.attention), 0)
 end
 
@@ -213,12 +215,13 @@ if opt.capped then
     ends.x[2 * i], ends.y[2 * i] = 0 / 0, 0 / 0
     ends.x[2 * i + 1], ends.y[2 * i + 1] = 1 - r.min, r.worst
     least = math.min(least, r.linf)
-    run:claim(("cap %g: worst error, against the floor of its smallest weight"):format(cap),
-      r.worst, ">=", r.floor)
+    run:claim(("cap %g: worst error, against the floor of its smallest weight")
+      :format(cap), r.worst, ">=", r.floor)
     run:claim(("cap %g: the floor of a row at the cap, over the worst error without one")
       :format(cap), floor_of(1 - cap) / free.worst, ">=", 10)
   end
-  print(("\nTrained for %d steps under a cap on BOS weight in plain rows"):format(cap_steps))
+  print(("\nTrained for %d steps under a cap on BOS weight in plain rows")
+    :format(cap_steps))
   run:table({ "cap", "BOS mean", "BOS min", "BOS max", "floor",
     "predicted", "error, sample", "worst error" }, cap_rows)
   run:claim("the least error of a sample under a cap, over that without one",

@@ -116,11 +116,13 @@ for _, mechanism in ipairs(opt.attention) do
   run:figure(mechanism .. "-heads", lab.plot.heads(sinks.mean, { title = mechanism,
     quantity = "attention weight", samples = opt.samples }))
 
-  print(("\n%s: %d steps (stopped by %s) in %.1f s, largest error %.4f on the last batch, %.4f on %d fresh sequences, %.4f the worst found")
+  print(("\n%s: %d steps (stopped by %s) in %.1f s, largest error %.4f on the last "
+    .. "batch, %.4f on %d fresh sequences, %.4f the worst found")
     :format(mechanism, log.steps, log.stopped_by, log.wall_s, log.linf, log.eval.linf,
       log.eval.samples, r.worst))
   print(sinks)
-  print(("\nlargest errors, of 2000 sequences, without one head (with all: %.4f at triggers, %.4f elsewhere)")
+  print(("\nlargest errors, of 2000 sequences, without one head (with all: "
+    .. "%.4f at triggers, %.4f elsewhere)")
     :format(r.trigger_error, r.plain_error))
   local rows = {}
   for i, h in ipairs(r.heads) do
@@ -148,7 +150,8 @@ local results = lab.sweep { points = points, run = one, label = "seeds" }
 if results.interrupted then return end
 for _, entry in ipairs(results) do
   if entry.failed then
-    error(("%s, seed %d: %s"):format(entry.point.mechanism, entry.point.seed, entry.failed), 0)
+    error(("%s, seed %d: %s"):format(entry.point.mechanism, entry.point.seed,
+      entry.failed), 0)
   end
   local list = models[entry.point.mechanism]
   list[#list + 1] = entry.result
@@ -183,8 +186,8 @@ for _, mechanism in ipairs(opt.attention) do
   end
   local function panel(title, quantity, number, fixed)
     panels[#panels + 1] = { data = map_of(list, number),
-      title = mechanism .. ": " .. title, quantity = quantity, xlabel = "head", ylabel = "layer", vmin = 0,
-      vmax = fixed and 1 or "data" }
+      title = mechanism .. ": " .. title, quantity = quantity, xlabel = "head",
+      ylabel = "layer", vmin = 0, vmax = fixed and 1 or "data" }
   end
   panel("how often it sinks", "share of models", function(h)
     return h.min >= opt.sink_at and 1 or 0
@@ -192,8 +195,8 @@ for _, mechanism in ipairs(opt.attention) do
   panel("smallest weight", "mean over models", function(h) return h.min end, true)
   panel("triggers without it", "largest error", function(h) return h.trigger_error end)
   panel("elsewhere without it", "largest error", function(h) return h.plain_error end)
-  run:claim(("%s: all of %d models learn the task"):format(mechanism, #list), largest, "<",
-    opt.stop_linf)
+  run:claim(("%s: all of %d models learn the task"):format(mechanism, #list), largest,
+    "<", opt.stop_linf)
   if mechanism == "softmax" then
     run:claim(("softmax: the least, of %d models, of the best head's smallest weight")
       :format(#list), least, ">=", opt.sink_at)

@@ -45,7 +45,8 @@ for first = 3, 2, -1 do
     worst = certificate.worst, eval = { samples = opt.samples, linf = linf } })
   rows[#rows + 1] = { tostring(first), ("%.2e"):format(linf),
     ("%.2e"):format(certificate.worst), ("%d"):format(certificate.starts),
-    ("%.17g"):format(sinks.heads[1].first_mean), ("%.17g"):format(sinks.heads[1].row_mass) }
+    ("%.17g"):format(sinks.heads[1].first_mean),
+    ("%.17g"):format(sinks.heads[1].row_mass) }
   run:claim(what .. ": worst error found", certificate.worst, "<=", 1e-15)
   run:claim(what .. ": BOS weight on plain rows", sinks.heads[1].first_mean, "==", 0)
 end

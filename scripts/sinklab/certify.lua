@@ -206,8 +206,8 @@ local function certify(model, task, given)
   })
   local domain = task.domain
   if not domain then
-    check.fail("%s: task '%s' has no content that may vary (a task's domain says what may)",
-      what, task.name)
+    check.fail("%s: task '%s' has no content that may vary "
+      .. "(a task's domain says what may)", what, task.name)
   end
   if model.dtype ~= "f64" then model = model:to "f64" end
   o.samples = math.max(1, math.ceil(o.samples / o.starts)) * o.starts
@@ -218,8 +218,8 @@ local function certify(model, task, given)
     local state = domain.draw(g, o.starts, { trigger = task.triggers and j or nil })
     local content = type(state) == "table" and state.content
     if not core.is_tensor(content) or #content.shape ~= 3 then
-      check.fail("%s: the domain of task '%s' draws no tensor 'content' of three axes", what,
-        task.name)
+      check.fail("%s: the domain of task '%s' draws no tensor 'content' of three axes",
+        what, task.name)
     end
     state.content = starts_of(state.content, domain.low, domain.high)
     groups[#groups + 1] = state
@@ -237,7 +237,8 @@ local function certify(model, task, given)
   end
   local worst = math.max(best.error, most)
   if not (worst >= most) then
-    check.fail("%s: the error of model %s on task '%s' is NaN", what, model.kind, task.name)
+    check.fail("%s: the error of model %s on task '%s' is NaN", what, model.kind,
+      task.name)
   end
   local batch = domain.build(best.state)
   local rows = norms[o.norm](model:forward(batch.x, batch.length) - batch.y)
@@ -249,7 +250,8 @@ local function certify(model, task, given)
 end
 
 function Certificate:__tostring()
-  return ("worst error %.6g (%s) at position %d%s, from %d starts; the largest of %d samples is %.6g")
+  return ("worst error %.6g (%s) at position %d%s, from %d starts; "
+    .. "the largest of %d samples is %.6g")
       :format(self.worst, self.norm, self.position,
         self.trigger and (", trigger at %d"):format(self.trigger) or "", self.starts,
         self.samples, self.sampled)

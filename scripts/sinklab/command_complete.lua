@@ -91,7 +91,8 @@ local function candidates(typed)
   elseif last:sub(1, 1) == "-" then
     local out = option_names(spec.options or {}, {})
     if spec.others and before[1] then
-      table.move(script_options(before[1]), 1, 1000, #out + 1, out)
+      local own = script_options(before[1])
+      table.move(own, 1, #own, #out + 1, out)
     end
     return option_names(command.host_options, out)
   end

@@ -22,8 +22,8 @@ end
 
 --- Rows as CSV text.
 -- @param names  the head of each column
--- @param rows   lists of as many cells (numbers, strings, booleans; nil is an empty cell),
---               or a tensor of two axes
+-- @param rows   lists of as many cells (numbers, strings, booleans; nil is an empty
+--               cell), or a tensor of two axes
 -- @return text, ending with a newline
 -- @example
 --   print(lab.csv.text({ "step", "loss" }, { { 1, 0.5 }, { 2, 0.25 } }))
@@ -105,10 +105,10 @@ end
 
 --- Read a CSV file whose first line names the columns.
 -- @param path
--- @return { names = list, rows = lists of cells, columns = name -> list of cells }: cells
---         are numbers where they read as numbers (nan, inf and -inf too) unless they are in
---         quotes, else strings; an empty one is nil. Or nil and a message that says where a
---         file is not well-formed
+-- @return { names = list, rows = lists of cells, columns = name -> list of cells }:
+--         cells are numbers where they read as numbers (nan, inf and -inf too) unless
+--         they are in quotes, else strings; an empty one is nil. Or nil and a message
+--         that says where a file is not well-formed
 -- @example
 --   local path = os.tmpname()
 --   lab.csv.save(path, { "step", "loss" }, { { 1, 0.5 }, { 2, 0.25 } })

@@ -85,7 +85,8 @@ local function hide(c, scores, weights, keys)
     return weigh(c, scores, (c.begin or core.zeros({ b, t }, dtype)) + 1)
   end
   if c.window > 0 then
-    check.fail("lab.intervene: mask of other than position 1 does not go with a window, which counts keys")
+    check.fail("lab.intervene: mask of other than position 1 does not go with a window, "
+      .. "which counts keys")
   end
   for n, key in ipairs(keys) do
     local order, back = {}, {}

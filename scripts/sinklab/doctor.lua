@@ -138,7 +138,9 @@ end
 --- Everything that doctor says, as a table.
 function doctor.look()
   local libraries = {}
-  for i, l in ipairs(core.libraries()) do libraries[i] = { name = l[1], version = l[2] } end
+  for i, l in ipairs(core.libraries()) do
+    libraries[i] = { name = l[1], version = l[2] }
+  end
   return { sinklab = core.version, libraries = libraries, isa = core.isa(),
     threads = core.threads(), processor = processor(), scripts = core.scripts,
     gemm = { f32 = gemm_speed "f32", f64 = gemm_speed "f64" }, plugins = plugins(),

@@ -1,4 +1,5 @@
---- foreign.lua - what the sinklab executable does for the library, done in another program.
+--- foreign.lua - what the sinklab executable does for the library, done in another
+-- program.
 --
 -- core/lua/module.c loads it when a stock Lua requires "sinklab". The options of a script
 -- (lua5.4 SCRIPT --lr=0.1 --out=DIR --quiet) are read from the global table `arg`; a

@@ -206,6 +206,8 @@ function help.in_braces(said)
   return out
 end
 
+local function append(list, more) table.move(more, 1, #more, #list + 1, list) end
+
 --- The options of an entry: its parameters that are not among the function's own
 -- arguments, in their order, and those of the function that "given" or "..." is
 -- documented by: "@param given  as lab.task.trigger_mean", or what their text names in
@@ -216,11 +218,11 @@ function help.options(entry)
   for name in (entry.arguments or ""):gmatch "[%w_]+" do own[name] = true end
   for _, p in ipairs(entry.params or {}) do
     local whole = p.names == "given" or p.names == "options"
-    if whole then table.move(help.in_braces(p.text), 1, 100, #out + 1, out) end
+    if whole then append(out, help.in_braces(p.text)) end
     local other = (whole or p.names == "...")
         and p.text:gsub("^as for ", "as "):match "^as (lab%.[%w_.]*%w)"
     if other and help.index()[other] and other ~= entry.name then
-      table.move(help.options(help.index()[other]), 1, 100, #out + 1, out)
+      append(out, help.options(help.index()[other]))
     end
     for name in p.names:gmatch "[%w_]+" do
       if not own[name] then out[#out + 1] = { name, p.text } end

@@ -38,8 +38,8 @@ local function row_losses(what, prediction, y)
     local picked = core.gather(core.log_softmax(prediction, 3), 3, index)
     return picked:reshape { p[1], p[2] } * scored * -1, scored
   end
-  check.fail("%s: predictions are (%s) and targets (%s); allowed are equal shapes, or classes for each token",
-    what, table.concat(p, ", "), table.concat(t, ", "))
+  check.fail("%s: predictions are (%s) and targets (%s); allowed are equal shapes, "
+    .. "or classes for each token", what, table.concat(p, ", "), table.concat(t, ", "))
 end
 
 --- Mean loss of each class of rows that there are.
@@ -112,7 +112,8 @@ local function read_argument(place, model, batch, name, argument)
   local packed = batch.documents or batch.start
   if packed and (name == "freeze" or name == "value" and argument.to == "mean"
       or name == "mask" and argument ~= 1) then
-    check.fail("%s: %s does not go with packed documents or left padding, where a position is not one column%s",
+    check.fail("%s: %s does not go with packed documents or left padding, "
+      .. "where a position is not one column%s",
       place, name, name == "mask" and " (but mask = 1 does)" or "")
   end
   if name == "mask" and type(argument) == "table" then
@@ -211,12 +212,14 @@ end
 --                 rest grows), remove = position (the rest stays), mask = position or
 --                 list, value = { position = 1, to = 0: a number, a vector, "mean" over
 --                 samples or "others": mean of the sequence's other positions }, freeze =
---                 true (the mean pattern over the batch) or a tensor (layers, heads, T, T),
---                 drop_first = true (no layer sees position 1); heads = "each" (default:
---                 one at a time), "all" or a list of { layer, head } together; name = }
+--                 true (the mean pattern over the batch) or a tensor (layers, heads, T,
+--                 T), drop_first = true (no layer sees position 1); heads = "each"
+--                 (default: one at a time), "all" or a list of { layer, head } together;
+--                 name = }
 -- @return { samples =, before = { plain =, first =, trigger =, boundary =, all = mean
---         losses }, { name =, layer =, head = (or heads =), loss = { plain =, ... }, change =
---         { plain = difference, ... } }, ... }; effects:rows(), effects:figure ()
+--         losses }, { name =, layer =, head = (or heads =), loss = { plain =, ... },
+--         change = { plain = difference, ... } }, ... }; effects:rows(),
+--         effects:figure()
 -- @error a change that does nothing or does not fit the model
 -- @source Guo et al. 2024, arXiv 2410.13835 (zeroed heads); Sun et al. 2024, arXiv
 --         2402.17762 (values set to a mean)
@@ -232,8 +235,8 @@ local function intervene(model, batch, changes)
   check.argument(what, "first argument", model, "model")
   if type(batch) ~= "table" or not core.is_tensor(batch.x)
       or not core.is_tensor(batch.y) then
-    check.fail("%s: the second argument must be a batch with x and y (try task:batch { n = 100 })",
-      what)
+    check.fail("%s: the second argument must be a batch with x and y "
+      .. "(try task:batch { n = 100 })", what)
   end
   check.argument(what, "third argument", changes, "table")
   check.list(what, "the third argument", changes, "changes such as { zero = true }")

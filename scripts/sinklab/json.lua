@@ -1,5 +1,6 @@
 --- json.lua - lab.json: Lua values as JSON text, with the order of keys kept.
 local core = require "sinklab.core"
+local valid_utf8 = require "sinklab.valid_utf8"
 
 local json = { null = core.json_null, decode = core.json_decode }
 
@@ -43,25 +44,8 @@ local escapes = { ['"'] = '\\"', ["\\"] = "\\\\", ["\b"] = "\\b", ["\f"] = "\\f"
 
 local function escape(c) return escapes[c] or ("\\u%04x"):format(c:byte()) end
 
---- Bytes that are not UTF-8 become U+FFFD: every JSON reader can read the result.
-local function valid(s)
-  if utf8.len(s) then return s end
-  local out, i = {}, 1
-  while i <= #s do
-    local ok, bad = utf8.len(s, i)
-    if ok then
-      out[#out + 1] = s:sub(i)
-      break
-    end
-    out[#out + 1] = s:sub(i, bad - 1)
-    out[#out + 1] = "\u{FFFD}"
-    i = bad + 1
-  end
-  return table.concat(out)
-end
-
 local function text(s)
-  return '"' .. valid(s):gsub('[%c"\\\127]', escape) .. '"'
+  return '"' .. valid_utf8(s):gsub('[%c"\\\127]', escape) .. '"'
 end
 
 --- The shortest decimal text that reads back as the same number.

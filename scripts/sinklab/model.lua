@@ -15,10 +15,12 @@ local Model = { __index = methods, __name = "sinklab.model" }
 local function check_input(self, x)
   local width = self.options.task.d_model
   local shape = core.is_tensor(x) and x.shape or {}
-  if width and #shape == 3 and shape[3] == width or not width and #shape == 2 then return end
-  check.fail("model: it reads %s, got %s", width and ("numbers (B, T, %d)"):format(width)
-    or "token ids (B, T)", core.is_tensor(x) and ("a tensor (%s)"):format(
-    table.concat(shape, ", ")) or "a " .. type(x))
+  local fits = #shape == (width and 3 or 2) and (not width or shape[3] == width)
+  if fits then return end
+  check.fail("model: it reads %s, got %s",
+    width and ("numbers (B, T, %d)"):format(width) or "token ids (B, T)",
+    core.is_tensor(x) and ("a tensor (%s)"):format(table.concat(shape, ", "))
+    or "a " .. type(x))
 end
 
 --- Predictions for x: (B, seq_len, d_model) numbers or (B, seq_len) token ids.
@@ -39,8 +41,8 @@ function methods:forward(x, length, begin, watch)
   check_input(self, x)
   local h, n = self:embed(x), self.registers
   if begin and (n > 0 or self.attention.prefix > 0 or self.mechanism.shape ~= "row") then
-    check.fail("model: documents and left padding do not go with registers, key biases or the mix '%s'",
-      self.mechanism.name)
+    check.fail("model: documents and left padding do not go with registers, "
+      .. "key biases or the mix '%s'", self.mechanism.name)
   end
   if n > 0 then
     local shape = h.shape
@@ -197,7 +199,8 @@ end
 --- A model without parameters yet but its registers.
 local function new(kind, what, o, a)
   local self = setmetatable({ kind = kind, what = what, options = o,
-    task_name = o.task.name, seq_len = o.task.seq_len, dtype = o.dtype, heads = o.heads, layers = o.layers,
+    task_name = o.task.name, seq_len = o.task.seq_len, dtype = o.dtype,
+    heads = o.heads, layers = o.layers,
     blocks = {}, outputs = {}, attention = a, mechanism_text = a.name,
     mechanism = a.map, registers = o.registers, params = params.plan() }, Model)
   if o.registers > 0 then
@@ -238,8 +241,8 @@ function model.attention_only(given)
   local o = check.options(what, given, rules)
   local d = o.task.d_model
   if not d then
-    check.fail("%s: task '%s' gives token ids; this model reads numbers (try lab.model.transformer)",
-      what, tostring(o.task.name))
+    check.fail("%s: task '%s' gives token ids; this model reads numbers "
+      .. "(try lab.model.transformer)", what, tostring(o.task.name))
   end
   local a = attention.options(what, o.attention,
     { scale = 1, heads = o.heads, kv_heads = o.kv_heads or o.heads,

@@ -124,8 +124,8 @@ local function objection(o, value)
   for _, choice in ipairs(o.choices) do
     if choice == value then return end
   end
-  return "must be " .. text.alternatives(o.choices)
-      .. (type(value) == "string" and check.did_you_mean(value, o.choices, nil, "%s") or "")
+  return "must be " .. text.alternatives(o.choices) .. (type(value) == "string"
+    and check.did_you_mean(value, o.choices, nil, "%s") or "")
 end
 
 local function read_one(o, s, whole)

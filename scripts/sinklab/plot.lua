@@ -77,8 +77,8 @@ end
 function plot.heat(data, given)
   local what = "lab.plot.heat"
   if type(data) == "table" and core.is_tensor(data.mean) then
-    check.fail("%s: expected one matrix, got a measurement of all heads (try lab.plot.heads)",
-      what)
+    check.fail("%s: expected one matrix, got a measurement of all heads "
+      .. "(try lab.plot.heads)", what)
   end
   local o = check.options(what, given, merged(heat_rules, figure_rules))
   local panel = part.heat(what, pick(o, heat_rules), data)
@@ -102,8 +102,8 @@ local function with_null(what, found)
     sum = sum and sum + virtual or virtual
   end
   if not sum then
-    check.fail("%s: null = true, but the mechanism measured does not say that it leaves mass on nothing, and the model has no virtual keys",
-      what)
+    check.fail("%s: null = true, but the mechanism measured does not say that it leaves "
+      .. "mass on nothing, and the model has no virtual keys", what)
   end
   return core.concat({ sum, mean }, 4),
       found.virtual and (found.null and "other" or "virtual") or "null"

@@ -19,9 +19,10 @@ local WORK_EVERY = 0.25
 function progress.new(o)
   local quiet = o.quiet
   if quiet == nil then quiet = core.quiet() end
+  local now = core.clock()
   return setmetatable({ label = o.label, steps = o.steps, quiet = quiet,
-    terminal = core.is_terminal "stderr" and os.getenv "TERM" ~= "dumb", shown_at = core.clock(),
-    started = core.clock() }, Progress)
+    terminal = core.is_terminal "stderr" and os.getenv "TERM" ~= "dumb",
+    shown_at = now, started = now }, Progress)
 end
 
 --- "1 min 05 s" or "8.1 s".

@@ -18,7 +18,8 @@ local function pass(...) return ... end
 --
 -- The expression is an argument of a call: as "return EXPRESSION" it might be a tail
 -- call, which leaves no line of the input that an error could name. The call ends on the
--- input's last line, whose number an error has then, unless a comment hides its end there.
+-- input's last line, whose number an error has then, unless a comment hides its end
+-- there.
 local function compile(source)
   local f
   for _, close in ipairs { ")", "\n)" } do
@@ -157,8 +158,11 @@ local function question(source)
 end
 
 -- Words that people try where no variable has the name.
-local hints = { exit = "Ctrl-D leaves (or os.exit())", quit = "Ctrl-D leaves (or os.exit())",
-  help = "?NAME shows what a name is, ? alone all names, %help what else a line can be" }
+local hints = {
+  exit = "Ctrl-D leaves (or os.exit())",
+  quit = "Ctrl-D leaves (or os.exit())",
+  help = "?NAME shows what a name is, ? alone all names, %help what else a line can be",
+}
 
 --- What an input means.
 -- @param source  the lines typed so far

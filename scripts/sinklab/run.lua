@@ -115,9 +115,7 @@ local function save_maps(self, label, sinks)
   local names
   for _, map in ipairs(maps) do
     local tensor = rawget(sinks, map)
-    local count = is_tensor(tensor) and 1 or math.huge
-    for _, size in ipairs(is_tensor(tensor) and tensor.shape or {}) do count = count * size end
-    if count <= MOST_NUMBERS then
+    if is_tensor(tensor) and tensor.count <= MOST_NUMBERS then
       names = names or {}
       names[map] = label .. "-" .. map .. ".npy"
       must(core.save_npy(file(self, names[map]), tensor))

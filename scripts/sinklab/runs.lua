@@ -25,8 +25,8 @@ local function shown(rows, message)
   return rows, message
 end
 
---- The runs of an open index for which `where`, a list of texts such as "lr<=1e-3", holds,
--- oldest first; at most the newest `limit`.
+--- The runs of an open index for which `where`, a list of texts such as "lr<=1e-3",
+-- holds, oldest first; at most the newest `limit`.
 local function select_runs(db, where, limit)
   local known, message = known_names(db)
   if not known then return nil, message end
@@ -193,7 +193,8 @@ function methods:csv(given)
   local list, message = select_runs(db, o.where)
   if not list then return nil, message end
   local fields
-  fields, message = db:rows "select folder, kind || '.' || name as name, value from fields"
+  fields, message = db:rows [[select folder, kind || '.' || name as name, value
+    from fields]]
   if not fields then return nil, message end
   local of, names = {}, {}
   for _, run in ipairs(list) do of[run.folder] = {} end
@@ -236,8 +237,8 @@ end
 --- Remove run directories for good.
 -- @param where   conditions as for :list; at least one
 -- @param really  default false: only say which would be removed
--- @return the list of runs, as :list gives; nil and a message on trouble, which leaves the
---         rest in place
+-- @return the list of runs, as :list gives; nil and a message on trouble, which leaves
+--         the rest in place
 -- @error no condition raises: removing everything must be said, as "status~"
 -- @example
 --   local would_go = lab.runs "runs":prune { where = { "status=failed" } }

@@ -23,7 +23,9 @@ local function check_name(name)
     refuse("plugin new: '%s' is the name of a target of make or CMake", name)
   end
   for _, p in ipairs(core.plugins()) do
-    if p.name == name then refuse("plugin new: there is a plugin '%s': %s", name, p.path) end
+    if p.name == name then
+      refuse("plugin new: there is a plugin '%s': %s", name, p.path)
+    end
   end
 end
 

@@ -44,8 +44,8 @@ local stop_rules = {
 
 --- About how many tokens a shard should have. A token keeps a number, with its gradient,
 -- for every row of the model's matrices and two for every weight of attention. Few tokens
--- per replay cost little as long as there are 64; where not even 16 fit, the cache is lost
--- anyway and long shards make the best products (measured with sinklab_bench).
+-- per replay cost little as long as there are 64; where not even 16 fit, the cache is
+-- lost anyway and long shards make the best products (measured with sinklab_bench).
 local function shard_tokens(model, task)
   local numbers = model.params.size / model.attention.d_model
       + 2 * model.layers * model.heads * task.seq_len
@@ -109,8 +109,8 @@ local function train(model, task, given)
   check.argument(what, "second argument", task, "task")
   local optimizer = type(given) == "table" and given.optimizer or nil
   if optimizer and (type(optimizer) ~= "table" or not optimizer.kind) then
-    check.fail("%s: option 'optimizer' must be made by lab.optim (try lab.optim.adam { lr = 1e-3 })",
-      what)
+    check.fail("%s: option 'optimizer' must be made by lab.optim "
+      .. "(try lab.optim.adam { lr = 1e-3 })", what)
   end
   local o = check.options(what, given, rules)
   local stop = check.options(what .. ": stop", o.stop, stop_rules)
@@ -178,9 +178,11 @@ local function train(model, task, given)
 
   if p.stopped == "not_finite" then
     local hint = p.step == 0
-        and "look at the task's numbers: a target of cross_entropy is a class from 0, or -100"
+        and "look at the task's numbers: a target of cross_entropy is a class "
+          .. "from 0, or -100"
         or ("try a lower lr, now %g, or clip_norm"):format(p.lr)
-    check.fail("%s: the loss is not finite at step %d (%s); the parameters are those before that step (%s)",
+    check.fail("%s: the loss is not finite at step %d (%s); "
+      .. "the parameters are those before that step (%s)",
       what, p.step + 1, o.label or model.mechanism_text, hint)
   end
   local result = { steps = p.step, stopped_by = p.stopped, loss = p.loss,

@@ -14,7 +14,8 @@ local witness = {}
 --- A one-layer model with all parameters 0 but the identity in w_v and w_o.
 local function blank(task, mechanism)
   if task.name ~= "trigger_mean" or task.bos ~= "first" or task.anchors ~= 1 then
-    check.fail("lab.witness.%s: the task must be lab.task.trigger_mean with BOS at position 1 alone, got task '%s'%s",
+    check.fail("lab.witness.%s: the task must be lab.task.trigger_mean with BOS at "
+      .. "position 1 alone, got task '%s'%s",
       mechanism, task.name, task.bos and task.bos ~= "first" and " with BOS " .. task.bos
       or task.anchors == 2 and " with two anchors" or "")
   end

@@ -183,10 +183,11 @@ local function describe(m)
     m.cpus or "?", m.isa, m.l1d or "?", m.l2 or "?", m.l3 or "?",
     m.pinned and "" or "; threads could not be pinned") }
   for _, t in ipairs(m.threads) do
-    lines[#lines + 1] = ("%d thread%s: multiply-adds %.1f GFLOP/s, OpenBLAS sgemm 1024 %s")
-        :format(t.threads, t.threads == 1 and "" or "s", t.peak_gflops,
-          t.sgemm_gflops and ("%.1f GFLOP/s (%s)"):format(t.sgemm_gflops, m.openblas)
-          or "not installed")
+    local peer = t.sgemm_gflops
+        and ("%.1f GFLOP/s (%s)"):format(t.sgemm_gflops, m.openblas) or "not installed"
+    lines[#lines + 1] = ("%d thread%s: multiply-adds %.1f GFLOP/s, "
+      .. "OpenBLAS sgemm 1024 %s"):format(t.threads, t.threads == 1 and "" or "s",
+      t.peak_gflops, peer)
   end
   return lines
 end
@@ -199,8 +200,9 @@ local function rows(results)
   if opt.compare ~= "" then table.insert(list[1], compared) end
   for _, r in ipairs(results) do
     for i, t in ipairs(r.threads) do
-      list[#list + 1] = { i == 1 and r.name or "", i == 1 and ("%.4g"):format(r.flop / 1e6)
-        or "", tostring(t.threads), ("%.4g"):format(t.ms), ("%.4g"):format(t.rate),
+      list[#list + 1] = { i == 1 and r.name or "",
+        i == 1 and ("%.4g"):format(r.flop / 1e6) or "", tostring(t.threads),
+        ("%.4g"):format(t.ms), ("%.4g"):format(t.rate),
         cell(t.samples_per_s, "%.0f"), ("%.1f"):format(t.gflops),
         ("%.0f %%"):format(100 * t.share_of_peak),
         ("%.2f"):format(t.rate / r.threads[1].rate),

@@ -75,8 +75,9 @@ for i, n in ipairs { short, opt.longest } do
   marks[i] = peak_memory()
 end
 if marks[2] then
-  print(("memory: %.0f MiB with %d tokens, %.0f with %d: %.3f MiB a token"):format(marks[1],
-    short, marks[2], opt.longest, (marks[2] - marks[1]) / (opt.longest - short)))
+  print(("memory: %.0f MiB with %d tokens, %.0f with %d: %.3f MiB a token"):format(
+    marks[1], short, marks[2], opt.longest,
+    (marks[2] - marks[1]) / (opt.longest - short)))
 end
 
 local ids = text(opt.tokens)
@@ -96,8 +97,8 @@ print(("with measurements: %.1f tokens/s, %.0f %% of peak, %.2f of the prefill a
 -- The peer reads GGUF: the same numbers, copied from the one file into the other. (Its
 -- rows of q and k would be permuted; random ones need not be.)
 
-local gguf_names = { ["model.embed_tokens"] = "token_embd", ["model.norm"] = "output_norm",
-  lm_head = "output" }
+local gguf_names = { ["model.embed_tokens"] = "token_embd",
+  ["model.norm"] = "output_norm", lm_head = "output" }
 local gguf_parts = { input_layernorm = "attn_norm", ["self_attn.q_proj"] = "attn_q",
   ["self_attn.k_proj"] = "attn_k", ["self_attn.v_proj"] = "attn_v",
   ["self_attn.o_proj"] = "attn_output", post_attention_layernorm = "ffn_norm",
@@ -186,8 +187,9 @@ if opt.peer ~= "" then
   write_gguf(path)
   local other = assert(lab.lm.open(path))
   assert(#other.layers == opt.layers)
-  local stream <close> = assert(io.popen(("%q -m %q -p %d -n 0 -t %d -r %d -o json"):format(
-    opt.peer, path, opt.tokens, core.threads(), opt.repeats)))
+  local call = ("%q -m %q -p %d -n 0 -t %d -r %d -o json"):format(opt.peer, path,
+    opt.tokens, core.threads(), opt.repeats)
+  local stream <close> = assert(io.popen(call))
   local printed = lab.json.decode((stream:read "a"))
   local samples = printed and printed[1] and printed[1].samples_ts
   if not samples then error(opt.peer .. " printed no samples_ts", 0) end

@@ -148,7 +148,7 @@ check.test("mistakes are named", function()
     trigger = core.tensor({ 1, 1, 1, 1, 1, 1 }, "f64") }
   c:watch(1, function() model:forward(part(batch.x, 1, 1)) end)
   check.raises("the program has 9 tokens, the measurement has 5", c.finish, c)
-  check.raises("measures: no such option 'clumns' (did you mean 'columns'?)", collector,
+  check.raises("no such measure 'clumns' (did you mean 'columns'?)", collector,
     { measures = { "clumns" } })
   check.raises("layer 3, head 1 is to be kept; there are 2 layers of 2 heads", collector,
     { maps = false, keep = { { 3, 1 } } })

@@ -63,6 +63,8 @@ check.test("refusals", function()
   check.equal(r.code, 1)
   check.contains(r.err, "--only=softmx: must be ")
   check.contains(r.err, "did you mean softmax?")
+  check.contains(run("--quick", "--write_docs=" .. folder .. "/no.md").err,
+    "--write_docs is of all mechanisms and seeds: it does not go with --quick")
   r = run("--only=relu", "--write_docs=" .. folder .. "/no.md", "--sources=nowhere")
   check.equal(r.code, 1)
   check.contains(r.err, "cannot read nowhere/relu.c")

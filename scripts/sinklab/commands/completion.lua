@@ -48,7 +48,8 @@ _sinklab() {
       *=) open+=("$line") ;;
       *) full+=("$line") ;;
     esac
-  done < <(print -rl -- "${(@Q)words[2,CURRENT]}" | ${(Q)words[1]} completion words 2>/dev/null)
+  done < <(print -rl -- "${(@Q)words[2,CURRENT]}" |
+    ${(Q)words[1]} completion words 2>/dev/null)
   (( $#full )) && compadd -- "${full[@]}"
   (( $#open )) && compadd -S '' -- "${open[@]}"
   case $PREFIX in --*=*) compset -P '*=' ;; esac

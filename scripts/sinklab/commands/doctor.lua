@@ -21,8 +21,10 @@ local function show(found)
       found.gemm.f32, found.gemm.f64) },
     { "scripts", found.scripts },
     { "plugins", join(found.plugins.found) },
-    { "terminal", t.is_terminal and ("%s, %d columns, colours: %s, %s"):format(t.kind,
-      t.columns, t.colour, t.utf8 and "UTF-8" or "ASCII") or "none: output goes elsewhere" },
+    { "terminal", t.is_terminal
+      and ("%s, %d columns, colours: %s, %s"):format(t.kind, t.columns, t.colour,
+        t.utf8 and "UTF-8" or "ASCII")
+      or "none: output goes elsewhere" },
   }
   for _, row in ipairs(rows) do print(("%-15s  %s"):format(row[1], row[2])) end
   for _, p in ipairs(found.plugins.broken) do
@@ -33,7 +35,8 @@ local function show(found)
   end
   print "\nself-test"
   for _, test in ipairs(found.tests) do
-    print(("  %-4s  %s: %s"):format(test.holds and "ok" or "FAIL", test.name, test.figure))
+    print(("  %-4s  %s: %s"):format(test.holds and "ok" or "FAIL", test.name,
+      test.figure))
   end
 end
 

@@ -44,8 +44,8 @@ return {
     local spec = command.find(name)
     if not action then return command.help(name, spec) end
     if not spec.actions then
-      command.refuse("help: '%s' has no actions, so no '%s'\n  try: sinklab help %s", name,
-        action, name)
+      command.refuse("help: '%s' has no actions, so no '%s'\n  try: sinklab help %s",
+        name, action, name)
     end
     command.help(name .. " " .. action, command.action(name, spec, action))
   end,

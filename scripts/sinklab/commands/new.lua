@@ -29,7 +29,8 @@ local function experiment(words, given)
   if given.dir then ok, message = core.make_folders(given.dir) end
   if ok then ok, message = core.file_write(path, text) end
   if not ok then command.refuse("new experiment: %s", message) end
-  print(("wrote %s\n\n  sinklab run %s --help\n  sinklab run %s"):format(path, path, path))
+  print(("wrote %s\n\n  sinklab run %s --help\n  sinklab run %s"):format(path, path,
+    path))
 end
 
 return {

@@ -144,12 +144,15 @@ Status 0: all hold; 1: one does not.]],
       options = {
         { "seed", "N", kind = "whole", doc = "chooses the numbers, default 1" },
         { "timeout", "S", kind = "seconds", doc = "limits each check, default 20" },
-        { "only", "CHECK,...", complete = known_checks, doc = "some of the checks below" },
+        { "only", "CHECK,...", complete = known_checks,
+          doc = "some of the checks below" },
         { "json", doc = "print the table as JSON" },
       },
       more = function()
         print "\nChecks:"
-        for _, c in ipairs(core.checks()) do print(("  %-16s %s"):format(c.name, c.doc)) end
+        for _, c in ipairs(core.checks()) do
+          print(("  %-16s %s"):format(c.name, c.doc))
+        end
       end,
       run = check },
     { name = "new", doc = "write a folder with a plugin that works as it is",

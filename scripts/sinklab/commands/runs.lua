@@ -109,7 +109,10 @@ local function show(words, given)
     local names, left = shown(values, given.all)
     for i, name in ipairs(names) do rows[i] = { name, cell(values[name]) } end
     if #rows > 0 then print("\n" .. text.table({ part, "" }, rows)) end
-    if left > 0 then print(("and %d of single heads, least and most of heads, files of maps: --all shows them"):format(left)) end
+    if left > 0 then
+      print(("and %d of single heads, least and most of heads, files of maps: "
+        .. "--all shows them"):format(left))
+    end
   end
   if #record.claims > 0 then print "" end
   for _, c in ipairs(record.claims) do
@@ -123,7 +126,9 @@ local function compare(words, given)
   if given.json then
     for _, part in ipairs { "options", "results" } do
       json.array(c[part])
-      for _, d in ipairs(c[part]) do json.object(d, { "name", "a", "b", "difference" }) end
+      for _, d in ipairs(c[part]) do
+        json.object(d, { "name", "a", "b", "difference" })
+      end
     end
     return print(json.encode(json.object(c, { "a", "b", "options", "results" })))
   end
@@ -153,7 +158,9 @@ end
 
 local function export(words, given)
   local form = table.remove(words, 1)
-  if form ~= "csv" then command.refuse("runs export: csv is what there is, not '%s'", form) end
+  if form ~= "csv" then
+    command.refuse("runs export: csv is what there is, not '%s'", form)
+  end
   local csv = must(open(given):csv { where = words })
   if given.to then
     must(core.file_write(given.to, csv))
@@ -193,17 +200,20 @@ return {
     .. "(index.sqlite) that follows the directories by itself.\n\n" .. filters,
   actions = {
     { name = "list", doc = "the runs, oldest first", text = filters, words = { filter },
-      options = { { "limit", "N", kind = "count", doc = "the newest N" }, folder, as_json },
+      options = { { "limit", "N", kind = "count", doc = "the newest N" }, folder,
+        as_json },
       run = list },
     { name = "show", doc = "options, results and claims of one run", words = { run },
-      options = { { "all", doc = "every result, also of single heads" }, folder, as_json },
+      options = { { "all", doc = "every result, also of single heads" }, folder,
+        as_json },
       run = show },
     { name = "compare", doc = "two runs side by side: options that differ, results",
       words = { { "A", "a run", complete = names },
         { "B", "another run", complete = names } },
       options = { folder, as_json }, run = compare },
     { name = "best", doc = "the runs with the smallest value of a result", text = filters,
-      words = { { "METRIC", "the path of a result, such as softmax.train.steps" }, filter },
+      words = { { "METRIC", "the path of a result, such as softmax.train.steps" },
+        filter },
       options = { { "largest", doc = "the largest value in place of the smallest" },
         { "limit", "N", kind = "count", doc = "so many runs, default 10" }, folder,
         as_json },

@@ -164,7 +164,8 @@ local function run_sinks(words, given)
   local model, message = lm.open(words[1])
   if not model then command.refuse("%s", message) end
   if not (given.text or given.prompt or given.ids) then
-    command.refuse "sinks needs something to read: --text=FILE, --prompt=TEXT or --ids=1,5,6"
+    command.refuse("sinks needs something to read: --text=FILE, --prompt=TEXT "
+      .. "or --ids=1,5,6")
   end
   local tokenizer = tokenizer_of(model, given)
   local sources, begun = texts.read(what, model, tokenizer, given)
@@ -227,7 +228,8 @@ with each of these changes, and the change in loss is over the same tokens.]],
     { "text", "FILE", kind = "file", many = true, doc = "a text to read (again: more)" },
     { "prompt", "TEXT", many = true, doc = "a text, as one sample" },
     { "ids", "LIST", many = true, doc = "token ids 1,5,6 or a .npy file, as one sample" },
-    { "bos", "POLICY", complete = { "auto", "none", "one", "two" }, doc = "auto, none, one, two or a token; default auto" },
+    { "bos", "POLICY", complete = { "auto", "none", "one", "two" },
+      doc = "auto, none, one, two or a token; default auto" },
     { "tokens", "N", kind = "count", doc = "tokens of a sample of a text, default 64" },
     { "samples", "N", kind = "count", doc = "samples of a text at most, default 100" },
     { "pack", doc = "all samples as documents of one sequence, kept apart" },

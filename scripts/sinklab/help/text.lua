@@ -185,7 +185,8 @@ end
 
 --- Help for what a person has typed after `?` (or, with `whole`, after `??`): a name
 -- of the library, of a plugin (in quotes, or alone if nothing else has it; with
--- `whole` its file too), of an experiment, of a command or of a variable. `??` of anything else searches.
+-- `whole` its file too), of an experiment, of a command or of a variable. `??` of
+-- anything else searches.
 -- @return text, or nil and a message
 function help_text.of(typed, globals, width, whole)
   width = math.min(width or 80, WIDEST)

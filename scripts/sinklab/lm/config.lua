@@ -178,8 +178,8 @@ local function setting(self, what, value, default)
   if value == nil or value == core.json_null then value = default end
   if value == nil then self:refuse("the scaling of rotary positions has no %s", what) end
   if type(value) ~= "number" or not (value > 0 and value < 1e12) then
-    self:refuse("%s of the scaling of rotary positions is %s; it must be a number above 0",
-      what, tostring(value))
+    self:refuse("%s of the scaling of rotary positions is %s; "
+      .. "it must be a number above 0", what, tostring(value))
   end
   return value
 end
@@ -244,7 +244,8 @@ local function read_rope(self, entry, c)
         or rope.local_base
   end
   if rope.rotated % 2 ~= 0 or rope.rotated < 2 or rope.rotated > c.d_head then
-    self:refuse("%d numbers of a head would turn by rotary positions; it must be an even number from 2 to the width of a head, %d",
+    self:refuse("%d numbers of a head would turn by rotary positions; "
+      .. "it must be an even number from 2 to the width of a head, %d",
       rope.rotated, c.d_head)
   end
   local kind, o = scaling_of(self, c)
@@ -257,8 +258,8 @@ local function read_rope(self, entry, c)
   elseif kind and kind ~= "none" then
     local method = scalings[kind]
     if not method then
-      self:refuse("rotary positions are scaled by '%s'; this library follows default, linear, llama3, yarn and longrope",
-        tostring(kind))
+      self:refuse("rotary positions are scaled by '%s'; this library follows default, "
+        .. "linear, llama3, yarn and longrope", tostring(kind))
     end
     local settings = { base = rope.base, factor = setting(self, "factor", o.factor) }
     if kind ~= "linear" then
@@ -346,8 +347,8 @@ local function read_widths(self, entry, c)
   c.d_head = self:size "d_head"
   if not c.d_head then
     if c.d_model % c.heads ~= 0 then
-      self:refuse("%d heads do not divide a model of width %d, and the width of a head is not given",
-        c.heads, c.d_model)
+      self:refuse("%d heads do not divide a model of width %d, "
+        .. "and the width of a head is not given", c.heads, c.d_model)
     end
     c.d_head = c.d_model // c.heads
   end
@@ -371,8 +372,8 @@ local function read_activation(self, entry, c)
   if word == nil or entry.hf == "gemma" then return end
   c.activation = activations[word]
   if not c.activation then
-    self:refuse("the activation is '%s'; this library has gelu, gelu_new, gelu_pytorch_tanh, relu and silu",
-      tostring(word))
+    self:refuse("the activation is '%s'; this library has gelu, gelu_new, "
+      .. "gelu_pytorch_tanh, relu and silu", tostring(word))
   end
 end
 

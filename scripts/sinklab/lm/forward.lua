@@ -235,7 +235,8 @@ local function culprit(parts)
     local n, where = 0, nil
     if part.weight then n, where = part.weight:nonfinite() end
     if n > 0 then
-      return ("tensor '%s' holds %d numbers that are infinite or NaN, the first at index %d")
+      return ("tensor '%s' holds %d numbers that are infinite or NaN, "
+        .. "the first at index %d")
           :format(part.name, n, where)
     end
   end

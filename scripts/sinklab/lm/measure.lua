@@ -39,7 +39,8 @@ function measure.sequences(what, given)
   local out = {}
   for i, s in ipairs(given) do
     if type(s) ~= "table" then
-      check.fail("%s: sequence %d must be a list of token ids, got a %s", what, i, type(s))
+      check.fail("%s: sequence %d must be a list of token ids, got a %s", what, i,
+        type(s))
     end
     out[i] = s.numbers and s or sequences.new(s.ids or s, s.source)
     out[i].documents = s.documents
@@ -128,7 +129,9 @@ function measure.sinks(model, list, given)
     local function after(layer, states)
       if collector.states then collector:hidden(layer, states, first) end
       if layer > 0 then collector:output(layer, nil) end
-      if layer < c.layers then collector:output(layer + 1, output_of(model, layer + 1)) end
+      if layer < c.layers then
+        collector:output(layer + 1, output_of(model, layer + 1))
+      end
     end
     local h = collector:watch(first, function()
       return model:forward(batch.ids, { length = batch.length, begin = batch.begin,

@@ -66,8 +66,8 @@ local function ids_of(model, what, ids, positions)
   local most, last = model.most_tokens, t.shape[2]
   if most and positions then last = math.floor(positions:max():item()) + 1 end
   if most and last > most then
-    check.fail("%s: %d tokens are too many: the model has %d learned positions", what, last,
-      most)
+    check.fail("%s: %d tokens are too many: the model has %d learned positions",
+      what, last, most)
   end
   return t
 end
@@ -148,7 +148,8 @@ local function swapped(what, model, given, layers)
   for i = 1, layers and #layers or #out do
     local layer = layers and layers[i] or i
     if not out[layer] then
-      check.fail("%s: there is no layer %s: layers are 1 to %d", what, tostring(layer), #out)
+      check.fail("%s: there is no layer %s: layers are 1 to %d", what, tostring(layer),
+        #out)
     end
     out[layer] = swap.of(what, model, layer, given)
   end
@@ -214,7 +215,9 @@ end
 
 function Model:__tostring()
   local c = self.config
-  local function counted(n, what) return ("%d %s%s"):format(n, what, n == 1 and "" or "s") end
+  local function counted(n, what)
+    return ("%d %s%s"):format(n, what, n == 1 and "" or "s")
+  end
   return ("%s, %s, %s%s of %d, width %d, vocabulary %d, context %d"):format(
     c.architecture, counted(c.layers, "layer"), counted(c.heads, "head"),
     c.kv_heads ~= c.heads and (" (%d key/value)"):format(c.kv_heads) or "", c.d_head,

@@ -121,6 +121,9 @@ function survey.map(found, heads, key, quantity, title, signed)
     vmax = signed and most > 0 and most or 1 })
 end
 
+-- So few layers are all named on an axis; of more, the axis chooses.
+local FEW = 9
+
 --- Norms of the residual stream, layer by layer, at position 1 and elsewhere.
 function survey.residual(found, title)
   local x, first, other = {}, {}, {}
@@ -130,16 +133,16 @@ function survey.residual(found, title)
   return plot.lines({ { x = x, y = first, label = "position 1" },
     { x = x, y = other, label = "other positions" } }, { title = title,
     xlabel = "after layer", ylabel = "norm of the residual stream", scale = "log",
-    samples = found.samples })
+    xticks = #x <= FEW and x or nil, samples = found.samples })
 end
 
 --- Sink_k of every position: is the first one special, or is another one too?
 function survey.positions(found, title)
   local y = found.sink:mean(1):mean(1):totable()
   for k, share in ipairs(y) do y[k] = 100 * share end
-  return plot.lines({ { y = y, markers = #y <= 64 } }, { title = title, xlabel = "position k",
-    ylabel = ("Sink_k at %g, %%"):format(found.threshold), ymin = 0, ymax = 100,
-    samples = found.samples })
+  return plot.lines({ { y = y, markers = #y <= 64 } }, { title = title,
+    xlabel = "position k", ylabel = ("Sink_k at %g, %%"):format(found.threshold),
+    ymin = 0, ymax = 100, samples = found.samples })
 end
 
 --- One head in full; with tokens on its axes where there was one sequence.

@@ -42,8 +42,8 @@ end
 local function check_mix(what, m, c, layer)
   for _, input in ipairs(m.inputs) do
     if not given_inputs[input.name] then
-      check.fail("%s: '%s' needs its input '%s', which a trained model does not have", what,
-        m.name, input.name)
+      check.fail("%s: '%s' needs its input '%s', which a trained model does not have",
+        what, m.name, input.name)
     end
     if input.shared or input.width_per_dhead ~= 1 or input.width_fixed ~= 0 then
       check.fail("%s: '%s' needs its input '%s' in another width than this model's heads",
@@ -54,7 +54,8 @@ local function check_mix(what, m, c, layer)
     check.fail("%s: '%s' cannot do the window of layer %d", what, m.name, layer)
   end
   if c.positions == "alibi" then
-    check.fail("%s: '%s' is a mix, which has no scores that ALiBi could tilt", what, m.name)
+    check.fail("%s: '%s' is a mix, which has no scores that ALiBi could tilt", what,
+      m.name)
   end
 end
 

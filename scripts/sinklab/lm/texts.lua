@@ -27,7 +27,8 @@ local function ids_of(what, words)
   for word in words:gmatch "[^,%s]+" do
     local id = word:match "^%d+$" and math.tointeger(tonumber(word))
     if not id then
-      check.fail("%s: expected token ids such as 1,5,6 or a .npy file, got '%s'", what, word)
+      check.fail("%s: expected token ids such as 1,5,6 or a .npy file, got '%s'",
+        what, word)
     end
     ids[#ids + 1] = id
   end
@@ -77,8 +78,8 @@ local function beginning(what, model, tokenizer, bos, ids, is_ids)
   local id = policy:match "^%d+$" and math.tointeger(tonumber(policy))
   if policy == "none" then return { ids = {}, text = "none" } end
   if not id or id >= model.config.vocab then
-    check.fail("%s: the beginning '%s' needs a tokenizer, and the model has none; none or an id from 0 to %d is allowed",
-      what, policy, model.config.vocab - 1)
+    check.fail("%s: the beginning '%s' needs a tokenizer, and the model has none; "
+      .. "none or an id from 0 to %d is allowed", what, policy, model.config.vocab - 1)
   end
   return { ids = { id }, text = ("%s: %d"):format(policy, id) }
 end
@@ -106,17 +107,17 @@ function Reader:add(name, ids, is_ids, tokens)
   if #list == 0 then check.fail("%s: '%s' has no token", what, name) end
   for i, s in ipairs(list) do
     if bos and s.ids[1] == bos and s.ids[2] == bos then
-      self:warn("double", "%s: sample %d begins with token %d twice: the sink may split over them",
-        name, i, bos)
+      self:warn("double", "%s: sample %d begins with token %d twice: "
+        .. "the sink may split over them", name, i, bos)
     end
     if #s.ids > model.config.context then
-      self:warn("context", "%s: sample %d has %d tokens, the model was made for %d", name, i,
-        #s.ids, model.config.context)
+      self:warn("context", "%s: sample %d has %d tokens, the model was made for %d",
+        name, i, #s.ids, model.config.context)
     end
     if bos then sequences.split_at(s, bos) end
     if s.documents then
-      self:warn("packed", "%s: sample %d has %d documents, each begun by token %d: they are kept apart",
-        name, i, #s.documents, bos)
+      self:warn("packed", "%s: sample %d has %d documents, each begun by token %d: "
+        .. "they are kept apart", name, i, #s.documents, bos)
     end
   end
   self.sources[#self.sources + 1] = { name = name, sequences = list }

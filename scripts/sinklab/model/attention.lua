@@ -46,13 +46,13 @@ local function plugin(what, given, beside)
   if type(given) == "table" then
     name, own = given[1], {}
     if type(name) ~= "string" then
-      check.fail("%s: expected a plugin's name, or { NAME, OPTION = VALUE }; the table has no name first",
-        what)
+      check.fail("%s: expected a plugin's name, or { NAME, OPTION = VALUE }; "
+        .. "the table has no name first", what)
     end
     local stray = next(beside)
     if stray ~= nil then
-      check.fail("%s: option '%s' stands beside a table; move it inside: { \"%s\", %s = ... }",
-        what, tostring(stray), name, tostring(stray))
+      check.fail("%s: option '%s' stands beside a table; move it inside: "
+        .. "{ \"%s\", %s = ... }", what, tostring(stray), name, tostring(stray))
     end
     for key, value in pairs(given) do
       if key ~= 1 then own[key] = value end
@@ -105,14 +105,14 @@ end
 local function check_mix(what, o, a)
   local name = a.map.name
   if a.kv_heads ~= a.heads then
-    check.fail("%s: '%s' is a mix, which has no shared key/value heads: kv_heads must be heads",
-      what, name)
+    check.fail("%s: '%s' is a mix, which has no shared key/value heads: "
+      .. "kv_heads must be heads", what, name)
   elseif o.kv_bias then
     check.fail("%s: attention: kv_bias needs a row plugin as map; '%s' is a mix", what,
       name)
   elseif a.positions:match "^rotary" or a.positions == "alibi" then
-    check.fail("%s: positions '%s' need a row plugin as map; '%s' is a mix (try \"learned\")",
-      what, a.positions, name)
+    check.fail("%s: positions '%s' need a row plugin as map; '%s' is a mix "
+      .. "(try \"learned\")", what, a.positions, name)
   end
 end
 
@@ -122,8 +122,8 @@ end
 function attention.options(what, given, shape)
   if type(given) == "string" then given = { map = given } end
   if given[1] ~= nil then
-    check.fail("%s: attention: a table needs its map by name: attention = { map = { \"%s\", ... } }",
-      what, tostring(given[1]))
+    check.fail("%s: attention: a table needs its map by name: "
+      .. "attention = { map = { \"%s\", ... } }", what, tostring(given[1]))
   end
   local host, beside = {}, {}
   for key, value in pairs(given) do

@@ -15,8 +15,8 @@ local init = {}
 function init.normal(std)
   std = std or 0.02
   if type(std) ~= "number" or not (std >= 0) then
-    check.fail("lab.init.normal: the standard deviation is %s; it must be a number from 0",
-      tostring(std))
+    check.fail("lab.init.normal: the standard deviation is %s; "
+      .. "it must be a number from 0", tostring(std))
   end
   return function(g, shape) return g:normal(0, std, shape) end
 end

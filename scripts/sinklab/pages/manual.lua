@@ -55,13 +55,13 @@ local sections = {
     { "SINKLAB_PATH", "Folders, separated by colons, in which require looks after the "
       .. "folder of the script." },
     { "NO_COLOR, COLORTERM, COLUMNS", "No colours in the terminal if NO_COLOR is not "
-      .. "empty; 24-bit ones if COLORTERM is truecolor; the width where the terminal does "
-      .. "not tell it." },
+      .. "empty; 24-bit ones if COLORTERM is truecolor; the width where the terminal "
+      .. "does not tell it." },
     { "XDG_STATE_HOME", "Where the history of the prompt is kept, default "
       .. "~/.local/state." } },
   { "FILES",
-    { "share/sinklab/scripts", "The Lua half of the library, and the experiments; this and "
-      .. "the next are relative to the folder above that of the executable." },
+    { "share/sinklab/scripts", "The Lua half of the library, and the experiments; this "
+      .. "and the next are relative to the folder above that of the executable." },
     { "lib/sinklab/plugins", "The installed plugins." },
     { "runs/SCRIPT-TIME/", "In the current folder: the run directory, if --out does not "
       .. "name another. It holds run.json (options, versions, results, claims), "
@@ -71,8 +71,8 @@ local sections = {
   { "EXAMPLES",
     { "sinklab run theorem2", "Train softmax and ReLU attention on the trigger task and "
       .. "compare their sinks." },
-    { "sinklab run theorem2 --num_layers=4 --num_heads=4 --attention=relu", "The same for "
-      .. "a larger model and one mechanism." },
+    { "sinklab run theorem2 --num_layers=4 --num_heads=4 --attention=relu",
+      "The same for a larger model and one mechanism." },
     { "sinklab new experiment NAME", "Begin an experiment of your own." } },
 }
 
@@ -85,7 +85,8 @@ function manual.commands()
     local spec = command.find(name)
     for _, action in ipairs(spec.actions or { spec }) do
       local whole = spec.actions and name .. " " .. action.name or name
-      out[#out + 1] = ".B sinklab " .. plain(command.usage(whole, action, true)) .. "\n.br"
+      out[#out + 1] = ".B sinklab " .. plain(command.usage(whole, action, true))
+          .. "\n.br"
     end
   end
   out[#out + 1] = [[

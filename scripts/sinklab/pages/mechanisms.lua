@@ -1,10 +1,9 @@
 --- mechanisms.lua - docs/mechanisms.md, from what plugins say and a run measured.
 local core = require "sinklab.core"
+local check = require "sinklab.check"
 local help_text = require "sinklab.help.text"
 
-local docs = {}
-
-local function fail(message, ...) core.raise(message:format(...)) end
+local docs, fail = {}, check.fail
 
 --- The first comment of a plugin's source, without its stars: lines.
 local function comment_of(folder, name)
@@ -161,23 +160,22 @@ function docs.write(path, given)
   local out = { "# Mechanisms", "",
     "Written from what the plugins say of themselves, `sinklab plugin check` and the run",
     "below, not by hand:", "",
-    ("    sinklab run experiments/mechanisms.lua --seed=%d --seeds=%d --max_steps=%d --write_docs=%s")
-      :format(s.seed, s.seeds, s.max_steps, path), "",
+    ("    sinklab run experiments/mechanisms.lua --seed=%d --seeds=%d --max_steps=%d "
+      .. "--write_docs=%s"):format(s.seed, s.seeds, s.max_steps, path), "",
     grid({ "mechanism", "shape", "purpose", "learned", "claims", "arXiv",
       "sinks in the literature", "checks" }, summary), "",
     "## On the trigger-conditional mean", "",
-    ("One layer of one head, width %d, %d tokens, batches of %d, Adam with rate %g,"):format(
-      s.d_model, s.seq_len, s.batch_size, s.lr),
-    ("seeds %d to %d, at most %d steps; a run stops when a batch's largest error is below"):format(
-      s.seed, s.seed + s.seeds - 1, s.max_steps),
-    ("%g. The error is the largest on 4096 fresh sequences. The other numbers are means"):format(
-      s.stop_linf),
-    ("over plain rows of %d sequences with the trigger at %d: the weight on position 1, its"):format(
-      s.samples, s.trigger_pos),
-    "share of the row's absolute weights (proxy), the sum of a row (mass), what a mechanism",
-    "leaves on nothing or a key bias takes (mass on no token), and the norm of what position",
-    "1 adds to the output before a gate. `to` joins the smallest and the largest seed; `-`:",
-    "did not reach the stop, or there is no such number.", "",
+    ([[
+One layer of one head, width %d, %d tokens, batches of %d, Adam with rate %g,
+seeds %d to %d, at most %d steps; a run stops when a batch's largest error is below
+%g. The error is the largest on 4096 fresh sequences. The other numbers are means
+over plain rows of %d sequences with the trigger at %d: the weight on position 1, its
+share of the row's absolute weights (proxy), the sum of a row (mass), what a mechanism
+leaves on nothing or a key bias takes (mass on no token), and the norm of what position
+1 adds to the output before a gate. `to` joins the smallest and the largest seed; `-`:
+did not reach the stop, or there is no such number.
+]]):format(s.d_model, s.seq_len, s.batch_size, s.lr, s.seed, s.seed + s.seeds - 1,
+      s.max_steps, s.stop_linf, s.samples, s.trigger_pos),
     grid(given.names, given.rows), "",
     "With the model's `attention` option (and `scale = 1`):", "",
     grid({ "label", "attention" }, configured), "",

@@ -86,8 +86,8 @@ local function take_tokens(what, panel, rows, columns)
   if not tokens then return end
   local keys = columns - (panel.lead and 1 or 0)
   if #tokens ~= keys or (not panel.queries and #tokens ~= rows) then
-    check.fail("%s: %d tokens for %d queries and %d keys (keys and queries name them apart)",
-      what, #tokens, rows, keys)
+    check.fail("%s: %d tokens for %d queries and %d keys "
+      .. "(keys and queries name them apart)", what, #tokens, rows, keys)
   end
   panel.keys = panel.keys or tokens
   panel.queries = panel.queries or tokens
@@ -101,8 +101,8 @@ function part.heat(what, panel, data)
     take_tokens(what, panel, rows, columns)
     if panel.without_first then
       if panel.lead then
-        check.fail("%s: without_first = true with a first column that is no position (lead)",
-          what)
+        check.fail("%s: without_first = true with a first column that is no "
+          .. "position (lead)", what)
       end
       if columns < 2 then
         check.fail("%s: without_first = true leaves nothing of %d columns", what, columns)

@@ -77,6 +77,9 @@ local function members(value, methods_only)
   return out
 end
 
+--- The first list with the second behind it.
+local function joined(list, more) return table.move(more, 1, #more, #list + 1, list) end
+
 local function plugins(shape)
   local out = {}
   for _, p in ipairs(core.plugins()) do
@@ -164,8 +167,7 @@ local function in_string(text, state, globals)
   if call == "require" then return { "sinklab" }, stem end
   if file_calls[call] then return files(stem), stem end
   if stem:find "[/.]" then return files(stem), stem end
-  local all = plugins "any"
-  return table.move(files(stem), 1, 1000, #all + 1, all), stem
+  return joined(plugins "any", files(stem)), stem
 end
 
 --- Keys of the options table that the cursor is in, if it stands where a key does.
@@ -205,8 +207,7 @@ local function candidates(text, globals)
   end
   local script = text:match "^%s*%%run%s+(%S*)$"
   if script then
-    local out = files(script)
-    return table.move(experiments.names(), 1, 1000, #out + 1, out), script
+    return joined(files(script), experiments.names()), script
   end
   if text:match "^%s*%%%w*$" then return commands, text:match "%%%w*$" end
   text = text:gsub("^%s*%%time%s", "")

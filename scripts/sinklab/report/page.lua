@@ -3,6 +3,7 @@
 local json = require "sinklab.json"
 local maps = require "sinklab.report.maps"
 local read = require "sinklab.report.read"
+local valid_utf8 = require "sinklab.valid_utf8"
 
 -- Bytes: of all tables, of all figures, of one value in a cell.
 local TABLES, FIGURES, CELL = 400000, 600000, 300
@@ -15,15 +16,7 @@ local entities = { ["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;", ['"'] = "&qu
 --- Bytes that are not UTF-8 and control characters become U+FFFD, then what HTML would
 -- take for markup is escaped.
 local function escape(s)
-  local out, i = {}, 1
-  while i <= #s do
-    local ok, bad = utf8.len(s, i)
-    out[#out + 1] = s:sub(i, ok and #s or bad - 1)
-    if ok then break end
-    out[#out + 1] = "\u{FFFD}"
-    i = bad + 1
-  end
-  local text = table.concat(out):gsub("[%z\1-\8\11\12\14-\31\127]", "\u{FFFD}")
+  local text = valid_utf8(s):gsub("[%z\1-\8\11\12\14-\31\127]", "\u{FFFD}")
   return (text:gsub("[&<>\"']", entities))
 end
 

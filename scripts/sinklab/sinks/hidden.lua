@@ -85,8 +85,8 @@ local function hidden(states, given)
   local what = "lab.sinks.hidden"
   if type(states) ~= "table" or not core.is_tensor(states[1]) or not states[2]
       or #states[1].shape ~= 3 then
-    check.fail("%s: the first argument must be a list of tensors (samples, tokens, width): before layer 1, then after each layer",
-      what)
+    check.fail("%s: the first argument must be a list of tensors (samples, tokens, "
+      .. "width): before layer 1, then after each layer", what)
   end
   local shape = states[1].shape
   local accumulator = new(what, given, { layers = #states - 1, tokens = shape[2],

@@ -78,8 +78,8 @@ function measures.read(what, given, hidden)
     if watching[group] then list[#list + 1] = group end
   end
   if hidden and not on.hidden then
-    check.fail("%s: option 'hidden' is for the residual stream, which is not measured (try measures = { \"hidden\" })",
-      what)
+    check.fail("%s: option 'hidden' is for the residual stream, which is not measured "
+      .. "(try measures = { \"hidden\" })", what)
   end
   return list, on.hidden or false
 end
@@ -109,8 +109,8 @@ function measures.groups_of(what, groups)
   end
   local top = groups:max():item()
   if not (top < 2 ^ 20) then
-    check.fail("%s: the largest of the groups is %g; allowed are whole numbers up to 2^20, or below 0 for none",
-      what, top)
+    check.fail("%s: the largest of the groups is %g; "
+      .. "allowed are whole numbers up to 2^20, or below 0 for none", what, top)
   end
   return math.max(1, math.floor(top) + 1)
 end

@@ -25,8 +25,8 @@ end
 function segments.begin(what, model, batch)
   if not (batch.start or batch.documents) then return nil end
   if batch.documents and not model.attention.causal then
-    check.fail("%s: packed documents need causal attention: a full one would see the next document",
-      what)
+    check.fail("%s: packed documents need causal attention: "
+      .. "a full one would see the next document", what)
   end
   local B, T, dtype = batch.x.shape[1], batch.x.shape[2], batch.x.dtype
   local position = core.arange(T, dtype):reshape { 1, T }

@@ -67,8 +67,8 @@ end
 --                  B, options) -> state, build = function (state) -> batch, low =, high
 --                  = }. A state is a table of tensors whose first axis is B; content,
 --                  one of them, (B, n, m), may hold any numbers from low to high, and
---                  is drawn apart from the rest. `draw` knows the option trigger if the task
---                  has triggers = { first, last }, positions from 1
+--                  is drawn apart from the rest. `draw` knows the option trigger if the
+--                  task has triggers = { first, last }, positions from 1
 -- @param triggers  see domain
 -- @param oracle    function (batch) -> (B, seq_len), the least expected loss of every
 --                  target, for tasks that know it; kept as task.oracle
@@ -96,7 +96,8 @@ function base.new(given)
     options = { "table", default = {} },
   })
   if (o.d_model == nil) == (o.vocab == nil) then
-    check.fail("lab.task: give either d_model (x holds numbers) or vocab (x holds token ids)")
+    check.fail("lab.task: give either d_model (x holds numbers) or vocab "
+      .. "(x holds token ids)")
   end
   if (o.sample == nil) == (o.domain == nil) then
     check.fail("lab.task: give either sample or domain (draw and build)")

@@ -48,8 +48,8 @@ function context.retrieval(given)
   local function draw(t, B, options)
     local j = options.trigger
     if j and (j < first or j > last) then
-      check.fail("task 'retrieval':batch: option 'trigger' is %d; it must be within %d..%d",
-        j, first, last)
+      check.fail("task 'retrieval':batch: option 'trigger' is %d; "
+        .. "it must be within %d..%d", j, first, last)
     end
     local s = {}
     s.trigger = j and t:full({ B }, j - 1) or t:randint(first - 1, last - 1, { B })

@@ -179,8 +179,8 @@ function text_tasks.backcopy(given)
   local counts = count(read_text(what, o.path))
   local n, L = #counts.letters, o.seq_len
   if o.triggers >= n then
-    check.fail("%s: option 'triggers' is %d; the text has %d letters, one of which must be none",
-      what, o.triggers, n)
+    check.fail("%s: option 'triggers' is %d; the text has %d letters, "
+      .. "one of which must be none", what, o.triggers, n)
   end
   local rows, unigram = law(counts, o.bos, o.delimiter)
   local vocab = #rows

@@ -136,14 +136,17 @@ local function make(name, kinds, given, extra)
   -- what depends on its draws.
   local known = {}
   if fixed[o.bos] then
-    for _, dtype in ipairs { "f32", "f64" } do known[dtype] = layout({}, o, width, dtype) end
+    for _, dtype in ipairs { "f32", "f64" } do
+      known[dtype] = layout({}, o, width, dtype)
+    end
   end
 
   local function build(state)
     local B, dtype = state.content.shape[1], state.content.dtype
     local s = setmetatable({}, { __index = state })
     local where = known[dtype] or layout(state, o, width, dtype)
-    local word, trigger_of = where.word:broadcast { B, L, 1 }, s.trigger:reshape { B, 1, 1 }
+    local word = where.word:broadcast { B, L, 1 }
+    local trigger_of = s.trigger:reshape { B, 1, 1 }
     s.position = where.position
     local parts = {}
     for i, anchor in ipairs(where.anchors) do parts[i] = anchor:broadcast { B, L, 1 } end
