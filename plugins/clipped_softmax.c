@@ -1,13 +1,13 @@
-/* clipped_softmax.c - w_i = clip ((eta - gamma) p_i + gamma, 0, 1), p the softmax of
-** the scores (Bondarenko et al. 2023, arXiv 2306.12929; gamma = -0.025 and eta = 1
-** for BERT, gamma = -12 / length for OPT in their scripts).
+/* clipped_softmax.c - w_i = clip ((eta - gamma) p_i + gamma, 0, 1), p the
+** softmax of the scores (Bondarenko et al. 2023, arXiv 2306.12929; gamma =
+** -0.025 and eta = 1 for BERT, gamma = -12 / length for OPT in their scripts).
 **
-** The stretch makes 0 (and, with eta above 1, 1) reachable by finite scores. With
-** eta = 1 no weight is above p: rows then sum to at most 1. Gradients are 0 where a
-** weight is clipped.
+** The stretch makes 0 (and, with eta above 1, 1) reachable by finite scores.
+** With eta = 1 no weight is above p: rows then sum to at most 1. Gradients are
+** 0 where a weight is clipped.
 **
-** Sinks: made so that a head can do nothing without one; fewer outliers in BERT and
-** OPT (Bondarenko et al. 2023). */
+** Sinks: made so that a head can do nothing without one; fewer outliers in BERT
+** and OPT (Bondarenko et al. 2023). */
 #include <sinklab/lanes.h>
 #include <sinklab/reduce.h>
 
@@ -64,7 +64,8 @@ static void forward (const sl_call *c, int n, const real *restrict s,
   }
 }
 
-/* ds_i = p_i (dp_i - sum_j p_j dp_j), dp_i = (eta - gamma) dw_i where 0 < w_i < 1 */
+/* ds_i = p_i (dp_i - sum_j p_j dp_j), dp_i = (eta - gamma) dw_i where
+** 0 < w_i < 1, else 0. */
 static void backward (const sl_call *c, int n, const real *restrict s,
                       const real *restrict w, const real *restrict dw,
                       real *restrict ds, real *dparam) {

@@ -1,11 +1,12 @@
-/* elu1.c - w_i = phi (s_i) / (sum_j phi (s_j) + eps), or phi (s_i) alone; phi (s) =
-** elu (s) + 1, which is s + 1 above 0 and exp (s) below (Gu et al. 2024,
-** arXiv 2410.10781, "sim" variants; eps = 1e-8).
+/* elu1.c - w_i = phi (s_i) / (sum_j phi (s_j) + eps), or phi (s_i) alone;
+** phi (s) = elu (s) + 1, which is s + 1 above 0 and exp (s) below (Gu et al.
+** 2024, arXiv 2410.10781, "sim" variants; eps = 1e-8).
 **
-** A row of negative scores is scaled by exp (-largest), so that it cannot vanish
-** before the division.
+** A row of negative scores is scaled by exp (-largest), so that it cannot
+** vanish before the division.
 **
-** Sinks: 0.8 % of a language model's heads without normalisation (Gu et al. 2024). */
+** Sinks: 0.8 % of a language model's heads without normalisation (Gu et al.
+** 2024). */
 #include <sinklab/lanes.h>
 #include <sinklab/reduce.h>
 

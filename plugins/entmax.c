@@ -1,15 +1,16 @@
-/* entmax.c - w_i = max ((alpha - 1) s_i - tau, 0)^(1 / (alpha - 1)) with tau such that
-** the row sums to 1: alpha-entmax, 1 <= alpha <= 2 (Peters et al. 2019,
-** arXiv 1905.05702). 1 is softmax, 2 is sparsemax.
+/* entmax.c - w_i = max ((alpha - 1) s_i - tau, 0)^(1 / (alpha - 1)) with tau
+** such that the row sums to 1: alpha-entmax, 1 <= alpha <= 2 (Peters et al.
+** 2019, arXiv 1905.05702). 1 is softmax, 2 is sparsemax.
 **
 ** With the largest score taken off (z <= 0), u = -tau and e = 1 / (alpha - 1),
 **
 **     w_i = r_i / sum r,  r_i = max (1 + z_i / (e u), 0)^e,  u^e sum r = 1,
 **
-** which keeps its digits as alpha goes to 1, where r becomes exp (z). The root u lies
-** between 0 and 1. The e-norm of max (u + z / e, 0) is convex and rises in u, so
-** Newton's steps from 1 towards norm 1 only fall and never pass the root, where
-** bisection would halve some fifty times; they end when rounding stops them.
+** which keeps its digits as alpha goes to 1, where r becomes exp (z). The root
+** u lies between 0 and 1. The e-norm of max (u + z / e, 0) is convex and rises
+** in u, so Newton's steps from 1 towards norm 1 only fall and never pass the
+** root, where bisection would halve some fifty times; they end when rounding
+** stops them.
 **
 ** Sinks: not studied; rows sum to 1, so the argument for softmax stands. */
 #include <sinklab/reduce.h>
@@ -36,7 +37,8 @@ SL_VMATH real log1p_of (real y) {
   return sl_logv (x) + (y - (x - 1)) / x;
 }
 
-/* r_i into r, and r_i / (1 + z_i / (e u)), what Newton divides by, into slope. */
+/* r_i into r, and r_i / (1 + z_i / (e u)), what Newton divides by, into
+** slope. */
 static void ratios (int n, real e, real u, real max, const real *restrict s,
                     real *restrict r, real *restrict slope) {
   const real step = 1 / (e * u);

@@ -1,10 +1,11 @@
-/* entmax15.c - w_i = max (s_i / 2 - tau, 0)^2 with tau such that the row sums to 1:
-** entmax with alpha = 1.5, between softmax and sparsemax (Peters et al. 2019,
-** arXiv 1905.05702).
+/* entmax15.c - w_i = max (s_i / 2 - tau, 0)^2 with tau such that the row sums
+** to 1: entmax with alpha = 1.5, between softmax and sparsemax (Peters et al.
+** 2019, arXiv 1905.05702).
 **
-** With the largest score taken off, -1 <= tau < 0. The norm of max (s / 2 - tau, 0)
-** is convex and falls in tau, so Newton's steps from -1 towards norm 1 only rise and
-** never pass it; they end when rounding stops them, after about six.
+** With the largest score taken off, -1 <= tau < 0. The norm of
+** max (s / 2 - tau, 0) is convex and falls in tau, so Newton's steps from -1
+** towards norm 1 only rise and never pass it; they end when rounding stops
+** them, after about six.
 **
 ** Sinks: not studied; rows sum to 1, so the argument for softmax stands. */
 #include <math.h>

@@ -1,14 +1,15 @@
-/* forgetting.c - softmax attention that forgets: the Forgetting Transformer (FoX) of
-** Lin et al. 2025 (arXiv 2503.02130; code zhixuan-lin/forgetting-transformer).
+/* forgetting.c - softmax attention that forgets: the Forgetting Transformer
+** (FoX) of Lin et al. 2025 (arXiv 2503.02130; code
+** zhixuan-lin/forgetting-transformer).
 **
 **   a_ij = softmax over j <= i of  scale q_i.k_j + sum_{j < k <= i} log f_k,
 **   f_k  = sigmoid (w.x_k + b), one a head
 **
-** gate full, the default: w and b learned, b from 0. bias: w = 0, the same forgetting
-** everywhere. fixed: b is not learned either. For these two head h starts from
-** b = -log (exp (1/T) - 1), that is f = exp (-1/T), with T spaced evenly in log between
-** decay_min and decay_max, as published; there the range has no default, 2 and 128
-** are this file's. No positions are needed.
+** gate full, the default: w and b learned, b from 0. bias: w = 0, the same
+** forgetting everywhere. fixed: b is not learned either. For these two head h
+** starts from b = -log (exp (1/T) - 1), that is f = exp (-1/T), with T spaced
+** evenly in log between decay_min and decay_max, as published; there the range
+** has no default, 2 and 128 are this file's. No positions are needed.
 **
 ** Sinks: none reported either way. */
 #include <math.h>
@@ -110,8 +111,8 @@ static void log_gates (const sl_call *c, const sl_shape *sh,
     log_f[t] = -sl_softplusv (-gate_input (c, in, start, t));
 }
 
-/* The i + 1 scores of row i. The logs are summed from the query to the key, so that
-** near keys lose no digits to how long the sequence is. */
+/* The i + 1 scores of row i. The logs are summed from the query to the key, so
+** that near keys lose no digits to how long the sequence is. */
 static void scores (const sl_call *c, const sl_shape *sh, const real *const *in,
                     const real *log_f, ptrdiff_t i, real *s) {
   const ptrdiff_t d = sh->d_head;
@@ -149,8 +150,8 @@ static void forward (const sl_call *c, const sl_shape *sh,
   }
 }
 
-/* ds_ij = a_ij (dout_i.v_j - dout_i.o_i), and log f_k is in every score of a row i >= k
-** and a column j < k. */
+/* ds_ij = a_ij (dout_i.v_j - dout_i.o_i), and log f_k is in every score of a
+** row i >= k and a column j < k. */
 static void backward (const sl_call *c, const sl_shape *sh,
                       const real *const *in, const real *out, const real *saved,
                       const real *dout, real *const *din, real *dparam) {

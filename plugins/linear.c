@@ -2,15 +2,18 @@
 **
 **   a_ij = scale f(q_i).f(k_j), j <= i;  o_i = sum_j a_ij v_j / m_i
 **
-** feature elu1: f(x) = elu (x) + 1 elementwise, m_i = sum_j a_ij + eps
-** (Katharopoulos et al. 2020, arXiv 2006.16236, equations 7 to 12; eps 1e-6 as in
-** their code). feature identity: f(x) = x, and m_i = max (|sum_j a_ij|, 1), the
-** "linear kernel" of Gu et al. 2025 (arXiv 2410.10781, code sail-sg/Attention-Sink).
-** feature mlp: f(x) = W2 relu (W1 x), the "MLP kernel" there, with the same m_i; W1 is
-** hidden x d_head and W2 d_head x hidden, the same for queries and keys. There all heads
-** of a layer have one pair, and hidden is d_head; here each head has its own pair.
-** normalise = false: m_i = 1. The sums over j are carried from token to token, so the
-** time is linear in the length.
+** The option 'feature' is what f is:
+**   elu1      f(x) = elu (x) + 1 elementwise, m_i = sum_j a_ij + eps
+**             (Katharopoulos et al. 2020, arXiv 2006.16236, equations 7 to 12;
+**             eps 1e-6 as in their code)
+**   identity  f(x) = x, m_i = max (|sum_j a_ij|, 1): the "linear kernel" of Gu
+**             et al. 2025 (arXiv 2410.10781, code sail-sg/Attention-Sink)
+**   mlp       f(x) = W2 relu (W1 x), the "MLP kernel" there, with the same m_i;
+**             W1 is hidden x d_head and W2 d_head x hidden, the same for
+**             queries and keys. There all heads of a layer have one pair, and
+**             hidden is d_head; here each head has its own pair.
+** Without 'normalise' m_i is 1. The sums over j are carried from token to
+** token, so the time is linear in the length.
 **
 ** Sinks: with the division elu1 is reported to sink (53.65 %), identity without
 ** it not at all (Gu et al. 2025). */
@@ -89,8 +92,9 @@ static void adapt (const void *options_in_effect, sl_param *param,
   }
 }
 
-/* What is carried along the sequence, in scratch: S (d x d) and z (d); features of one
-** query and one key; and relu (W1 x) of one of them with its gradient. */
+/* What is carried along the sequence, in scratch: S (d x d) and z (d); features
+** of one query and one key; and relu (W1 x) of one of them with its
+** gradient. */
 typedef struct state {
   real *sum, *total, *fq, *fk, *hidden;
 } state;
@@ -222,7 +226,8 @@ static void forward (const sl_call *c, const sl_shape *sh,
 /* With u_i = dout_i / m_i and e_i = -(dout_i . o_i) m'_i / m_i:
 **   df(q_i) = scale (S_i u_i + e_i z_i)        carried forwards
 **   df(k_j) = scale (R_j v_j + r_j), dv_j = scale R_j^T f(k_j), where
-**   R_j = sum_{i >= j} f(q_i) u_i^T and r_j = sum_{i >= j} e_i f(q_i): backwards */
+**   R_j = sum_{i >= j} f(q_i) u_i^T and r_j = sum_{i >= j} e_i f(q_i),
+**   carried backwards */
 static void backward (const sl_call *c, const sl_shape *sh,
                       const real *const *in, const real *out, const real *saved,
                       const real *dout, real *const *din, real *dparam) {

@@ -1,10 +1,10 @@
-/* logn_softmax.c - w = softmax (a log (n) s), n the number of keys: scores grow with
-** the context, so that the largest keeps its weight.
+/* logn_softmax.c - w = softmax (a log (n) s), n the number of keys: scores grow
+** with the context, so that the largest keeps its weight.
 **
-** a = 0.43 is SSMax's (Nakanishi 2025, arXiv 2501.19399, figure 1), who learn it, one
-** a head and layer ('learned', from 'scale' on); a = 1 is Chiang and Cholak's (2022,
-** arXiv 2202.12172); a = 1 / log L makes length L plain softmax. A row of one key has
-** weight 1 and no gradient.
+** a = 0.43 is SSMax's (Nakanishi 2025, arXiv 2501.19399, figure 1), who learn
+** it, one a head and layer ('learned', from 'scale' on); a = 1 is Chiang and
+** Cholak's (2022, arXiv 2202.12172); a = 1 / log L makes length L plain
+** softmax. A row of one key has weight 1 and no gradient.
 **
 ** Sinks: not studied. */
 #include <sinklab/count.h>
@@ -75,9 +75,10 @@ static void forward (const sl_call *c, int n, const real *restrict s,
   for (int i = 0; i < n; i++) w[i] *= scale;
 }
 
-/* With dz_i = w_i (dw_i - sum_j w_j dw_j): ds = a log (n) dz, da = log (n) s . dz.
-** Neither changes when s and dw are counted from where the weight is largest, and
-** there a sharp row, whose dz are small, keeps its digits. */
+/* With dz_i = w_i (dw_i - sum_j w_j dw_j): ds = a log (n) dz and
+** da = log (n) s . dz. Neither changes when s and dw are counted from where the
+** weight is largest, and there a sharp row, whose dz are small, keeps its
+** digits. */
 static void backward (const sl_call *c, int n, const real *restrict s,
                       const real *restrict w, const real *restrict dw,
                       real *restrict ds, real *dparam) {
@@ -103,8 +104,8 @@ static real scale_of (const sl_call *c) {
   return o->learned ? c->param[0] : (real)o->scale;
 }
 
-/* The score and the gradient where f s is largest: at the largest score, or at the
-** smallest that is seen if f is negative. */
+/* The score and the gradient where f s is largest: at the largest score, or at
+** the smallest that is seen if f is negative. */
 static sl_lanes top (const sl_call *c, int n, int l, real scale, const real *s,
                      const real *dw, sl_lanes *dw_top) {
   sl_lanes best = sl_load (s + l);

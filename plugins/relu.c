@@ -1,14 +1,16 @@
 /* relu.c - w_i = max (s_i, 0) / m: weights without competition.
 **
 ** The normaliser m of query number i (from 0) is, by option:
-**   earlier  max (number of visible tokens before the query, 1); causal attention
-**            without a window: max (i, 1) (Ran-Milo 2026, arXiv 2603.11487, code)
+**   earlier  max (number of visible tokens before the query, 1); causal
+**            attention without a window: max (i, 1) (Ran-Milo 2026, arXiv
+**            2603.11487, code)
 **   visible  number of visible tokens; causal without a window: i + 1
 **            (Guo et al. 2024, arXiv 2410.13835, code)
 **   length   tokens of the sequence (Wortsman et al. 2023, arXiv 2309.08586)
 ** The gradient at a score of 0 is 0. A row may be all zeros; NaN stays NaN.
 **
-** Sinks: none needed (Ran-Milo 2026, theorem 3); none seen (Guo et al. 2024). */
+** Sinks: none needed (Ran-Milo 2026, theorem 3); none seen (Guo et al.
+** 2024). */
 #include <sinklab/count.h>
 
 typedef struct config {

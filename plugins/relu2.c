@@ -1,5 +1,5 @@
-/* relu2.c - w_i = max (s_i, 0)^2 / m: squared ReLU, as in the gated attention unit
-** (Hua et al. 2022, arXiv 2202.10447), with the normalisers of relu.c.
+/* relu2.c - w_i = max (s_i, 0)^2 / m: squared ReLU, as in the gated attention
+** unit (Hua et al. 2022, arXiv 2202.10447), with the normalisers of relu.c.
 **
 ** The gradient is continuous and 0 at a score of 0. A row may be all zeros.
 **

@@ -1,14 +1,15 @@
-/* retention.c - products of queries and keys that fade with distance: the retention of
-** RetNet (Sun et al. 2023, arXiv 2307.08621, equations 5 and 6).
+/* retention.c - products of queries and keys that fade with distance: the
+** retention of RetNet (Sun et al. 2023, arXiv 2307.08621, equations 5 and 6).
 **
 **   a_ij = scale q_i.k_j gamma^(i-j), j <= i;  o_i = sum_j a_ij v_j
 **
-** gamma = 1 - 2^(-exponent - step h) in head h, from 0: as published 5 and 1; step 0
-** gives all heads one gamma. normalise = true adds the paper's "score normalization":
-** a_ij / sqrt (sum_{j<=i} gamma^(i-j)), then o_i / max (|sum_j a_ij|, 1). The paper
-** has a norm over each head's output behind it, to which neither matters, and a swish
-** gate; they belong to the model, not to this file. The sums over j are carried from
-** token to token, so the time is linear in the length.
+** gamma = 1 - 2^(-exponent - step h) in head h, from 0: as published 5 and 1;
+** step 0 gives all heads one gamma. 'normalise' adds the paper's "score
+** normalization": a_ij / sqrt (sum_{j<=i} gamma^(i-j)), then
+** o_i / max (|sum_j a_ij|, 1). The paper has a norm over each head's output
+** behind it, to which neither matters, and a swish gate; they belong to the
+** model, not to this file. The sums over j are carried from token to token, so
+** the time is linear in the length.
 **
 ** Sinks: not studied. */
 #include <math.h>
@@ -125,8 +126,9 @@ static void forward (const sl_call *c, const sl_shape *sh,
 /* With m_i the divisor and r_i the factor of row i, u_i = r_i dout_i / m_i and
 ** e_i = -r_i (dout_i . o_i) m'_i / m_i:
 **   dq_i = S_i u_i + e_i z_i                    carried forwards
-**   dk_j = R_j v_j + x_j, dv_j = R_j^T k_j, where R_j = sum_{i >= j} gamma^(i-j)
-**   q_i u_i^T and x_j = sum_{i >= j} gamma^(i-j) e_i q_i: carried backwards */
+**   dk_j = R_j v_j + x_j, dv_j = R_j^T k_j, where
+**   R_j = sum_{i >= j} gamma^(i-j) q_i u_i^T and
+**   x_j = sum_{i >= j} gamma^(i-j) e_i q_i     carried backwards */
 static void backward (const sl_call *c, const sl_shape *sh,
                       const real *const *in, const real *out, const real *saved,
                       const real *dout, real *const *din, real *dparam) {

@@ -1,17 +1,18 @@
 /* sigmoid.c - w_i = sigmoid (s_i + b), or that over its row sum.
 **
 ** The bias b is, by option:
-**   log_n    -log n, fixed (Ramapuram et al. 2024, arXiv 2409.04431), with n a count
-**            of tokens: their paper takes the sequence length
+**   log_n    -log n, fixed (Ramapuram et al. 2024, arXiv 2409.04431), with n a
+**            count of tokens: their paper takes the sequence length
 **   fixed    the option 'value'; 0 is the unbiased form (Gu et al. 2024,
 **            arXiv 2410.10781)
 **   learned  one number a head, which starts at 'value'
-** 'normalise' divides by the row sum + eps (Gu et al.: eps = 1e-8). Without it rows
-** sum to anything from 0 to n; with it they sum to less than 1 only where the whole
-** row has died out.
+** 'normalise' divides by the row sum + eps (Gu et al.: eps = 1e-8). Without it
+** rows sum to anything from 0 to n; with it they sum to less than 1 only where
+** the whole row has died out.
 **
-** Sinks: 0.4 % of a language model's heads without normalisation, 30 % with it (Gu et
-** al. 2024). Where the first value is 0 its weight is free and may be 1. */
+** Sinks: 0.4 % of a language model's heads without normalisation, 30 % with it
+** (Gu et al. 2024). Where the first value is 0 its weight is free and may
+** be 1. */
 #include <sinklab/count.h>
 #include <sinklab/reduce.h>
 
@@ -86,8 +87,8 @@ static void forward (const sl_call *c, int n, const real *restrict s,
   for (int i = 0; i < n; i++) w[i] *= scale;
 }
 
-/* With a_i the sigmoid: ds_i = w_i (1 - a_i) dw_i, where w is a; normalised, dw_i
-** has sum_j w_j dw_j taken off. */
+/* With a_i the sigmoid: ds_i = w_i (1 - a_i) dw_i, where w is a; normalised,
+** dw_i has sum_j w_j dw_j taken off. */
 static void backward (const sl_call *c, int n, const real *restrict s,
                       const real *restrict w, const real *restrict dw,
                       real *restrict ds, real *dparam) {

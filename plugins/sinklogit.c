@@ -1,6 +1,6 @@
 /* sinklogit.c - w_i = exp (s_i) / (exp (b) + sum_j exp (s_j)): softmax over the
-** scores and one learned logit b a head, whose share is mass on nothing (gpt-oss,
-** OpenAI 2025: gpt_oss/torch/model.py, 'sinks').
+** scores and one learned logit b a head, whose share is mass on nothing
+** (gpt-oss, OpenAI 2025: gpt_oss/torch/model.py, 'sinks').
 **
 ** softmax1 is b = 0. The largest of scores and b is taken off first.
 **
@@ -46,8 +46,8 @@ static void forward (const sl_call *c, int n, const real *s, real *w) {
   weigh (c, n, s, w);
 }
 
-/* ds_i = w_i (dw_i - sum_j w_j dw_j); the sink's is the same with dw = 0. Its weight
-** is computed again: 1 - sum of w would lose a small one. */
+/* ds_i = w_i (dw_i - sum_j w_j dw_j); the sink's is the same with dw = 0. Its
+** weight is computed again: 1 - sum of w would lose a small one. */
 static void backward (const sl_call *c, int n, const real *s,
                       const real *restrict w, const real *restrict dw,
                       real *restrict ds, real *dparam) {

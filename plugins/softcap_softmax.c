@@ -30,8 +30,8 @@ static void forward (const sl_call *c, int n, const real *restrict s,
   for (int i = 0; i < n; i++) w[i] *= scale;
 }
 
-/* ds_i = w_i (dw_i - sum_j w_j dw_j) (1 - tanh^2 (s_i / cap)); the last factor is
-** 4 p (1 - p), p the sigmoid of 2 s_i / cap, which does not cancel. */
+/* ds_i = w_i (dw_i - sum_j w_j dw_j) (1 - tanh^2 (s_i / cap)); the last factor
+** is 4 p (1 - p), p the sigmoid of 2 s_i / cap, which does not cancel. */
 static void backward (const sl_call *c, int n, const real *restrict s,
                       const real *restrict w, const real *restrict dw,
                       real *restrict ds, real *dparam) {

@@ -1,12 +1,12 @@
 /* softmax.c - w_i = exp (s_i) / sum_j exp (s_j): the usual attention
 ** (Vaswani et al. 2017, arXiv 1706.03762, section 3.2.1).
 **
-** The largest score is taken off first, so that no exponential overflows and the
-** sum is at least 1.
+** The largest score is taken off first, so that no exponential overflows and
+** the sum is at least 1.
 **
-** Sinks: everywhere in trained language models (Xiao et al. 2024, arXiv 2309.17453);
-** needed for tasks like the trigger-conditional mean (Ran-Milo 2026, arXiv
-** 2603.11487). */
+** Sinks: everywhere in trained language models (Xiao et al. 2024, arXiv
+** 2309.17453); needed for tasks like the trigger-conditional mean (Ran-Milo
+** 2026, arXiv 2603.11487). */
 #include <sinklab/lanes.h>
 #include <sinklab/reduce.h>
 

@@ -1,11 +1,12 @@
 /* softmax1.c - w_i = exp (s_i) / (1 + sum_j exp (s_j)): softmax off by one
 ** (Miller 2023, "Attention is off by one", evanmiller.org).
 **
-** The 1 is a key with score 0 and no value: what it takes is mass on nothing. With
-** m = max (0, largest score) taken off, it is exp (-m), and nothing overflows.
+** The 1 is a key with score 0 and no value: what it takes is mass on nothing.
+** With m = max (0, largest score) taken off, it is exp (-m), and nothing
+** overflows.
 **
-** Sinks: reported to end the first token's dominance, though not outliers (Kaul et al.
-** 2024, arXiv 2410.17174). */
+** Sinks: reported to end the first token's dominance, though not outliers (Kaul
+** et al. 2024, arXiv 2410.17174). */
 #include <sinklab/lanes.h>
 #include <sinklab/reduce.h>
 

@@ -1,14 +1,14 @@
 /* softpick.c - w_i = max (t_i, 0) / (sum_j |t_j| + eps) with t = exp (s) - 1
 ** (Zuhri et al. 2025, arXiv 2504.20966; eps = 1e-6).
 **
-** Rows sum to P / (P + N), P and N being the sums of positive and of negative t: the
-** rest is mass on nothing, and a row without a positive score is all zeros. Large
-** scores need exp (s - m) - exp (-m) with m the largest; then the published kernel
-** adds the same eps, which is eps exp (m) here ('scaled_eps'), and the formula's is
-** eps exp (-m) there. Gradients at a score of 0 are 0.
+** Rows sum to P / (P + N), P and N being the sums of positive and of negative
+** t: the rest is mass on nothing, and a row without a positive score is all
+** zeros. Large scores need exp (s - m) - exp (-m) with m the largest; then the
+** published kernel adds the same eps, which is eps exp (m) here ('scaled_eps'),
+** and the formula's is eps exp (-m) there. Gradients at a score of 0 are 0.
 **
-** Sinks: none, and low kurtosis, at 340M parameters (Zuhri et al. 2025). The row
-** sum may be near 0, so a share of it misleads. */
+** Sinks: none, and low kurtosis, at 340M parameters (Zuhri et al. 2025). The
+** row sum may be near 0, so a share of it misleads. */
 #include <sinklab/reduce.h>
 #include <sinklab/vmath.h>
 
@@ -37,7 +37,8 @@ typedef struct sums {
   real unit, eps, scale;
 } sums;
 
-/* Below this largest score t needs no scaling, and expm1 keeps small ones exact. */
+/* Below this largest score t needs no scaling, and expm1 keeps small ones
+** exact. */
 enum { PLAIN = 16 };
 
 static sums pick (const sl_call *c, int n, const real *restrict s,
@@ -65,8 +66,8 @@ static void forward (const sl_call *c, int n, const real *restrict s,
 }
 
 /* With d = sum_j w_j dw_j and D the denominator: ds_i = exp (s_i) / D times
-** dw_i - d where t_i > 0, and d where t_i < 0. A scaled eps is part of D and moves
-** with the largest score. */
+** dw_i - d where t_i > 0, and d where t_i < 0. A scaled eps is part of D and
+** moves with the largest score. */
 static void backward (const sl_call *c, int n, const real *restrict s,
                       const real *restrict w, const real *restrict dw,
                       real *restrict ds, real *dparam) {

@@ -1,10 +1,10 @@
-/* sparsemax.c - w_i = max (s_i - tau, 0) with tau such that the row sums to 1: the
-** point of the simplex nearest to the scores (Martins and Astudillo 2016,
+/* sparsemax.c - w_i = max (s_i - tau, 0) with tau such that the row sums to 1:
+** the point of the simplex nearest to the scores (Martins and Astudillo 2016,
 ** arXiv 1602.02068).
 **
-** tau is found without sorting (Michelot 1986): from a set that holds the support,
-** (sum of the set - 1) / size is below tau; what is not above it leaves; and so on
-** until nothing does.
+** tau is found without sorting (Michelot 1986): from a set that holds the
+** support, (sum of the set - 1) / size is below tau; what is not above it
+** leaves; and so on until nothing does.
 **
 ** Sinks: not studied; rows sum to 1, so the argument for softmax stands. */
 #include <sinklab/reduce.h>

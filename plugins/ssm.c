@@ -1,22 +1,28 @@
-/* ssm.c - a selective state-space head, in the form of Mamba-2 (Dao and Gu 2024, arXiv
-** 2405.21060, sections 2 and 5; code state-spaces/mamba, modules/mamba2.py).
+/* ssm.c - a selective state-space head, in the form of Mamba-2 (Dao and Gu
+** 2024, arXiv 2405.21060, sections 2 and 5; code state-spaces/mamba,
+** modules/mamba2.py).
 **
-**   dt_t = softplus (z_t + bias),  H_t = exp (-A dt_t) H_{t-1} + dt_t B_t v_t^T,
+**   dt_t = softplus (z_t + bias),
+**   H_t  = exp (-A dt_t) H_{t-1} + dt_t B_t v_t^T,
 **   o_t  = H_t^T C_t + skip v_t
 **
-** A > 0 is one number a head; H is state x d_head. The same as attention, which is what
-** 'weights' gives (Ali et al. 2024, arXiv 2403.01590, with a scalar A):
+** A > 0 is one number a head; H is state x d_head. The same as attention,
+** which is what 'weights' gives (Ali et al. 2024, arXiv 2403.01590, with a
+** scalar A):
 **
-**   a_ij = C_i.B_j dt_j exp (-A (dt_{j+1} + ... + dt_i)), and skip on the diagonal
+**   a_ij = C_i.B_j dt_j exp (-A (dt_{j+1} + ... + dt_i)),
+**   and skip on the diagonal
 **
-** As published: B and C are shared by all heads (one group), state is twice d_head
-** (128 of heads of 64), skip starts at 1, softplus (bias) is log-uniform between
-** dt_min and dt_max (within 5 % at the defaults: it is the bias that is drawn
-** uniformly). A there is drawn from [a_min, a_max); here the heads stand evenly in that
-** range, A = A_h exp (a_log). C.B has no scale. The short convolution before and the
-** gated norm behind the published block belong to the model, not to this file.
+** As published: B and C are shared by all heads (one group), state is twice
+** d_head (128 of heads of 64), skip starts at 1, softplus (bias) is log-uniform
+** between dt_min and dt_max (within 5 % at the defaults: it is the bias that is
+** drawn uniformly). A there is drawn from [a_min, a_max); here the heads stand
+** evenly in that range, A = A_h exp (a_log). C.B has no scale. The short
+** convolution before and the gated norm behind the published block belong to
+** the model, not to this file.
 **
-** Sinks: a "state sink" on boundary tokens is reported for Mamba-2 (arXiv 2606.00930). */
+** Sinks: a "state sink" on boundary tokens is reported for Mamba-2 (arXiv
+** 2606.00930). */
 #include <math.h>
 #include <sinklab/reduce.h>
 #include <sinklab/vmath.h>
@@ -128,8 +134,8 @@ static ptrdiff_t state_of (const config *o, const sl_shape *sh) {
   return o->state ? o->state : 2 * (ptrdiff_t)sh->d_head;
 }
 
-/* Backward keeps the state before every step-th token, and then those before each
-** token between two of these: about 2 sqrt (t) states. */
+/* Backward keeps the state before every step-th token, and then those before
+** each token between two of these: about 2 sqrt (t) states. */
 static ptrdiff_t step_of (const sl_shape *sh) {
   return (ptrdiff_t)ceil (sqrt ((double)sh->t));
 }
@@ -199,8 +205,8 @@ static void forward (const sl_call *c, const sl_shape *sh,
   }
 }
 
-/* The gradients at token t from 'before', the state that it met, and D, the gradient
-** of the state that it left behind; D becomes that of 'before'. */
+/* The gradients at token t from 'before', the state that it met, and D, the
+** gradient of the state that it left behind; D becomes that of 'before'. */
 static void step_back (const head *h, ptrdiff_t t, const real *const *in,
                        const real *before, const real *dout, real *grad,
                        real *const *din, real *dparam) {

@@ -1,11 +1,12 @@
-/* stickbreaking.c - w_j = b_j prod_{k > j} (1 - b_k), b = sigmoid (s): each key takes
-** its share of what later keys left (Tan et al. 2024, arXiv 2410.17980).
+/* stickbreaking.c - w_j = b_j prod_{k > j} (1 - b_k), b = sigmoid (s): each key
+** takes its share of what later keys left (Tan et al. 2024, arXiv 2410.17980).
 **
-** The stick is broken from the last visible key to the first. Under causal attention
-** that is the nearest first, as published; with full visibility keys after the query
-** come before it, the farthest first. The remainder is mass on nothing. As published
-** the query's own key takes no part: the first row of causal attention is then all
-** zeros. 'attend_current' lets it in (the name in flash-linear-attention).
+** The stick is broken from the last visible key to the first. Under causal
+** attention that is the nearest first, as published; with full visibility keys
+** after the query come before it, the farthest first. The remainder is mass on
+** nothing. As published the query's own key takes no part: the first row of
+** causal attention is then all zeros. 'attend_current' lets it in (the name in
+** flash-linear-attention).
 **
 ** Sinks: none reported; what remains of the stick does the sink's work. */
 #include <sinklab/vmath.h>

@@ -1,8 +1,8 @@
-/* topk_softmax.c - softmax over the k largest scores of a row, 0 elsewhere (Zhao et al.
-** 2019, arXiv 1912.11637; k = 8).
+/* topk_softmax.c - softmax over the k largest scores of a row, 0 elsewhere
+** (Zhao et al. 2019, arXiv 1912.11637; k = 8).
 **
-** Whatever ties with the k-th largest is kept, as published, so equal scores have
-** equal weights. Weights jump where a score enters or leaves.
+** Whatever ties with the k-th largest is kept, as published, so equal scores
+** have equal weights. Weights jump where a score enters or leaves.
 **
 ** Sinks: not studied. */
 #include <sinklab/reduce.h>

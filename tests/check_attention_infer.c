@@ -1,5 +1,5 @@
-/* check_attention_infer.c - what the attention op refuses, and the memory that it
-** asks for. */
+/* check_attention_infer.c - what the attention op refuses, and the memory that
+** it asks for. */
 #include "support/attend.h"
 #include "support/suite.h"
 #include <math.h>

@@ -228,8 +228,8 @@ START_TEST (shared_axes) {
 }
 END_TEST
 
-/* The size asked for is that of the plot the long way; ticks are those asked for
-** that lie on the axis, with their names. */
+/* The size asked for is that of the plot the long way; ticks are those asked
+** for that lie on the axis, with their names. */
 START_TEST (sizes_and_ticks) {
   static const double y[] = { 1, 2, 3, 4, 5, 6 }, at[] = { 1.5, 2, 9 };
   sl_series s = { .n = 3, .y = y };

@@ -88,7 +88,8 @@ START_TEST (garbage_is_collected_in_time) {
 END_TEST
 
 START_TEST (models_leave_nothing) {
-  /* Make, train, measure and drop models, as a long session at the prompt does. */
+  /* Make, train, measure and drop models, as a long session at the prompt
+  ** does. */
   static const char code[] =
       "local lab = require 'sinklab'\n"
       "return function()\n"

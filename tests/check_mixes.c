@@ -1,5 +1,6 @@
-/* check_mixes.c - mixes that carry a state, forget or learn their features, against the
-** published formulas: outputs, weights, and gradients by differences. */
+/* check_mixes.c - mixes that carry a state, forget or learn their features,
+** against the published formulas: outputs, weights, and gradients by
+** differences. */
 #include "attention/attention.h"
 #include "support/op_bench.h"
 #include "support/op_case.h"
@@ -45,8 +46,8 @@ static wide dot (const head *x, int a, int i, int b, int j) {
 
 #define SCALE 0.7
 
-/* Retention: (Q K^T * D), D_ij = gamma^(i-j); normalised as section 2.1 says: D by
-** the root of its row's sum, then the product by max (|row's sum|, 1). */
+/* Retention: (Q K^T * D), D_ij = gamma^(i-j); normalised as section 2.1 says: D
+** by the root of its row's sum, then the product by max (|row's sum|, 1). */
 static void retention (const head *x, wide w[T][T]) {
   const wide gamma = 1 - powl (2, -x->c->x[0] - x->c->x[1] * x->h);
   for (int i = 0; i < x->t; i++) {
@@ -62,8 +63,9 @@ static void retention (const head *x, wide w[T][T]) {
   }
 }
 
-/* FoX, equation 5: F_ij = prod_{j < l <= i} f_l, softmax of q.k + log F. x: whether
-** the gate is full, T of the first and of the last head (0: no start). */
+/* FoX, equation 5: F_ij = prod_{j < l <= i} f_l, softmax of q.k + log F. x:
+** whether the gate is full, T of the first and of the last head (0: no
+** start). */
 static void forgetting (const head *x, wide w[T][T]) {
   const wide first = x->c->x[1], last = x->c->x[2];
   const wide time = first * powl (last / first, (wide)x->h / (HEADS - 1));
@@ -84,8 +86,8 @@ static void forgetting (const head *x, wide w[T][T]) {
   }
 }
 
-/* SSD: L_ij = a_i ... a_{j+1} with a_t = exp (-A dt_t); M = L * (C B^T) dt_j. x: A of
-** head 0 and 1 at the start, dt that a bias of 0 gives at the start. */
+/* SSD: L_ij = a_i ... a_{j+1} with a_t = exp (-A dt_t); M = L * (C B^T) dt_j.
+** x: A of head 0 and 1 at the start, dt that a bias of 0 gives at the start. */
 static void ssm (const head *x, wide w[T][T]) {
   const wide a = x->c->x[x->h] * expl (x->param[1]);
   wide dt[T];
@@ -101,8 +103,8 @@ static void ssm (const head *x, wide w[T][T]) {
     }
 }
 
-/* Gu et al., MLP kernel: phi (q).phi (k), phi (x) = W2 relu (W1 x), rows divided by
-** max (|sum|, 1). x: hidden, whether rows are divided. */
+/* Gu et al., MLP kernel: phi (q).phi (k), phi (x) = W2 relu (W1 x), rows
+** divided by max (|sum|, 1). x: hidden, whether rows are divided. */
 static void mlp (const head *x, wide w[T][T]) {
   const int hidden = (int)x->c->x[0];
   const double *w1 = x->param, *w2 = w1 + hidden * D;
@@ -318,8 +320,8 @@ static void start (op_bench *b, const mix_case *c, sl_dtype dtype,
   op_bench_input (b, 1, &batch, length);
 }
 
-/* One head's weights, what they make of the values, and the output. The tolerance is
-** in units of the largest term of a sum. */
+/* One head's weights, what they make of the values, and the output. The
+** tolerance is in units of the largest term of a sum. */
 static void compare (const mix_case *c, sl_dtype dtype, const op_bench *b,
                      const numbers *n, const seen *got, int s, int h) {
   static wide w[T][T];
@@ -384,7 +386,8 @@ START_TEST (published_formulas) {
 }
 END_TEST
 
-/* Gradients in f32 against those in f64, over more than one stretch of kept states. */
+/* Gradients in f32 against those in f64, over more than one stretch of kept
+** states. */
 START_TEST (gradients_in_single_precision) {
   static numbers n;
   ck_assert (sl_attention_register () == 0);

@@ -1,4 +1,5 @@
-/* check_npz.c - .npz files: written and read back, numpy's, and damaged ones. */
+/* check_npz.c - .npz files: written and read back, numpy's, and damaged
+** ones. */
 #include "base/file.h"
 #include "base/memory.h"
 #include "support/suite.h"

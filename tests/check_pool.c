@@ -1,4 +1,5 @@
-/* check_pool.c - every index once, on a promised worker; help, sleep and wake. */
+/* check_pool.c - every index once, on a promised worker; help, sleep and
+** wake. */
 #include "base/memory.h"
 #include "base/pool.h"
 #include "support/suite.h"

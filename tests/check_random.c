@@ -46,8 +46,8 @@ START_TEST (uniforms_stay_inside) {
 }
 END_TEST
 
-/* The mean of n uniforms has standard deviation 1/sqrt (12 n), their mean square
-** sqrt (4/45/n): five of them are the tolerance. Seed 5. */
+/* The mean of n uniforms has standard deviation 1/sqrt (12 n), their mean
+** square sqrt (4/45/n): five of them are the tolerance. Seed 5. */
 START_TEST (uniforms_have_their_moments) {
   enum { N = 1 << 18 };
   double sum = 0, squares = 0, sum24 = 0;

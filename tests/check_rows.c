@@ -1,5 +1,5 @@
-/* check_rows.c - every row mechanism: golden values, the published formulas, gradients,
-** claims, extremes, and what its options do. */
+/* check_rows.c - every row mechanism: golden values, the published formulas,
+** gradients, claims, extremes, and what its options do. */
 #include "attention/attention.h"
 #include "base/isa.h"
 #include "base/random.h"
@@ -21,7 +21,7 @@ static int use_isa (sl_isa isa) {
   return 1;
 }
 
-/* ---------------------------------------------------------------- golden values */
+/* ---- golden values ---- */
 
 static const struct {
   const char *plugin, *name, *param; /* file of the parameter, or NULL */
@@ -105,7 +105,7 @@ static void golden_values (void) {
     for (int d = SL_F32; d <= SL_F64; d++) golden_case (k, (sl_dtype)d);
 }
 
-/* ------------------------------------------------------- one head of t x t scores */
+/* ---- one head of t x t scores ---- */
 
 typedef struct head {
   const row_case *c;
@@ -146,7 +146,8 @@ static void run (const head *h, const double *dw, double *w, double *ds,
   op_bench_free (&b);
 }
 
-/* The formula's weights of query i, in the places of its keys; returns their number. */
+/* The formula's weights of query i, in the places of its keys; returns their
+** number. */
 static int want_row (const head *h, int i, int *first, long double *w) {
   const sl_visibility v = { h->causal, h->window };
   long double s[MOST];
@@ -189,7 +190,7 @@ static void draw (uint64_t seed, int n, double scale, double *x) {
   }
 }
 
-/* --------------------------------------------------------- the published formulas */
+/* ---- the published formulas ---- */
 
 static const struct {
   int causal, window, t;
@@ -224,7 +225,7 @@ ON_ISA (BASE)
 ON_ISA (V3)
 ON_ISA (V4)
 
-/* ---------------------------------------------------------------------- gradients */
+/* ---- gradients ---- */
 
 enum { T = 6, STEPS = 4 };
 static const double step_at[STEPS] = { -2, -1, 1, 2 },
@@ -258,8 +259,8 @@ static int difference (head *h, double *x, double step, const double *dw,
   return smooth;
 }
 
-/* 'got' against differences of two step sizes, which also tell how good they are:
-** near the end of a support they are not. Returns 0 if a kink is near. */
+/* 'got' against differences of two step sizes, which also tell how good they
+** are: near the end of a support they are not. Returns 0 if a kink is near. */
 static int check_slope (head *h, double *x, const double *dw, double got,
                         const char *what, int i) {
   double coarse, fine, doubt;
@@ -301,7 +302,7 @@ START_TEST (gradients_by_differences) {
 }
 END_TEST
 
-/* ------------------------------------------------------------ claims and extremes */
+/* ---- claims and extremes ---- */
 
 /* Rows that break careless code. The first row of each has one score. */
 static double hard (int kind, int i, int j) {
@@ -403,7 +404,7 @@ START_TEST (shifts_change_nothing_where_claimed) {
 }
 END_TEST
 
-/* ------------------------------------------------------------------------ options */
+/* ---- options ---- */
 
 START_TEST (parameters_start_where_options_say) {
   for (int k = 0; k < row_case_count; k++) {

@@ -80,7 +80,8 @@ static void weigh (const sl_attention_attr *attr, int t, const double *scores,
   op_bench_free (&b);
 }
 
-/* Scores of 1: the weight shows what relu divides by. 6 tokens, 5 of them valid. */
+/* Scores of 1: the weight shows what relu divides by. 6 tokens, 5 of them
+** valid. */
 START_TEST (relu_normalisers) {
   static const char *const names[] = { "earlier", "visible", "length" };
   static const struct {

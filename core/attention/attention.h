@@ -120,16 +120,16 @@ typedef struct sl_rows {
   sl_dtype dtype;
   ptrdiff_t stride;    /* between rows, in elements */
   const void *weights; /* row r: prefix + t columns; 0 where not visible */
-  const void
-      *scores; /* the same layout; undefined where not visible; a mix: NULL */
-  const int *lo, *hi; /* visible columns of row 'row' + r */
-  const void *value; /* this head's values: token j at value + j * value_stride,
-               ** its numbers value_step apart; NULL: a mix without a 'v' */
+  const void *scores;  /* the same layout; undefined where not visible; a mix:
+                       ** NULL */
+  const int *lo, *hi;  /* visible columns of row 'row' + r */
+  /* This head's values: token j at value + j * value_stride, its numbers
+  ** value_step apart; NULL: a mix without a 'v'. */
+  const void *value;
   ptrdiff_t value_stride, value_step;
   int d_value;
-  const void
-      *key; /* the same of this head's keys, as the scores see them (after
-                   ** rope); NULL: a mix */
+  /* The same of its keys, as the scores see them (after rope); NULL: a mix. */
+  const void *key;
   ptrdiff_t key_stride, key_step;
   int d_key;
 } sl_rows;

@@ -49,7 +49,8 @@ int sl_attention_plan_of (const sl_attention_attr *a, int n_in,
                           const sl_view *in, sl_product_scratch product,
                           sl_attention_plan *p, sl_error *e);
 
-/* The same for what that took before, but for p->scratch: nothing is checked. */
+/* The same for what that took before, but for p->scratch: nothing is
+** checked. */
 void sl_attention_plan_again (const sl_attention_attr *a, const sl_view *in,
                               sl_attention_plan *p);
 

@@ -12,9 +12,10 @@ typedef struct sl_loaded {
   char name[64];
   char path[1024];
   char hash[65]; /* SHA-256 of the file */
-  const sl_plugin
-      *plugin[2]; /* by sl_dtype, in the best variant for this machine */
-  sl_isa isa[2];  /* of these variants: the baseline where it has no other */
+  /* By sl_dtype: the best variant for this machine, and which that is: the
+  ** baseline where it has no other. */
+  const sl_plugin *plugin[2];
+  sl_isa isa[2];
   struct sl_loaded *next;
 } sl_loaded;
 

@@ -132,8 +132,8 @@ static int open_to_read (const char *path, size_t *size, sl_error *e) {
   return file;
 }
 
-/* A block of 'size' bytes and one more with the n bytes of the old one, which is
-** freed; NULL (and the old one freed) if there is no memory. */
+/* A block of 'size' bytes and one more with the n bytes of the old one, which
+** is freed; NULL (and the old one freed) if there is no memory. */
 static char *grow (char *old, size_t n, size_t size) {
   char *p = size < SSIZE_MAX ? sl_alloc (size + 1, 1) : NULL;
   if (p && n) memcpy (p, old, n);

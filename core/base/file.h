@@ -12,8 +12,8 @@
 int sl_file_write (const char *path, const void *data, size_t n, sl_error *e);
 
 /* For a library that writes files by their names: an empty file beside 'path',
-** its name in 'name'; and what has been written to it put in the place of 'path',
-** durably. When either fails nothing is left beside 'path', which is as
+** its name in 'name'; and what has been written to it put in the place of
+** 'path', durably. When either fails nothing is left beside 'path', which is as
 ** before. */
 int sl_file_beside (const char *path, char *name, size_t size, sl_error *e);
 int sl_file_replace (const char *name, const char *path, sl_error *e);
@@ -26,9 +26,9 @@ char *sl_file_read (const char *path, size_t limit, size_t *n, sl_error *e);
 /* Make a folder and its parents; an existing folder is no error. */
 int sl_make_folders (const char *path, sl_error *e);
 
-/* Make one folder: 1 if it is new, 0 if there is something of this name already,
-** -1 and a sentence otherwise. Of several that ask for the same name one
-** gets 1. */
+/* Make one folder: 1 if it is new, 0 if there is something of this name
+** already, -1 and a sentence otherwise. Of several that ask for the same name
+** one gets 1. */
 int sl_make_folder (const char *path, sl_error *e);
 
 /* What changes when a file is written again: its size, inode and time of
@@ -38,8 +38,8 @@ int sl_file_stamp (const char *path, char *stamp, size_t size, sl_error *e);
 int sl_file_exists (const char *path);
 int sl_folder_exists (const char *path);
 
-/* The sinklab executable, links resolved: the running one, or that in the folder
-** given to sl_place_at. */
+/* The sinklab executable, links resolved: the running one, or that in the
+** folder given to sl_place_at. */
 int sl_executable_file (char *path, size_t size, sl_error *e);
 
 /* Its folder, without a slash at its end. */

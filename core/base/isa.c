@@ -44,8 +44,8 @@ static const struct {
 ** registers and both halves of ZMM. */
 static const uint32_t states[SL_ISA_COUNT] = { 0, 0x6, 0xe6 };
 
-/* Under a hypervisor each CPUID takes as long as a system call or more: the last
-** answer is kept. Main thread, as sl_isa_choose. */
+/* Under a hypervisor each CPUID takes as long as a system call or more: the
+** last answer is kept. Main thread, as sl_isa_choose. */
 static int has_feature (uint32_t leaf, int reg, int bit) {
   static uint32_t r[4], asked;
   if (asked != leaf) {

@@ -12,9 +12,9 @@ static void report (void *data, int done, int total) {
   if (lua_pcall (L, 2, 0, 0) != LUA_OK) lua_pop (L, 1);
 }
 
-/* check_plugin (name, seed, seconds, only or nil, function (done, total) or nil)
-** -> { { name, state, figure, why, seconds }, ... }; state is "ok", "FAIL" or
-** "-". */
+/* check_plugin (name, seed, seconds, only or nil, function (done, total) or
+** nil) -> { { name, state, figure, why, seconds }, ... }; state is "ok", "FAIL"
+** or "-". */
 static int check_plugin (lua_State *L) {
   static const char *const states[] = {
     [SL_CHECK_FAILED] = "FAIL", [SL_CHECK_OK] = "ok", [SL_CHECK_NONE] = "-"

@@ -3,8 +3,8 @@
 **
 ** Each lua_<layer>.c adds its functions to the table "sinklab.core", which only
 ** the Lua half of the library (scripts/sinklab) requires; users see
-** "sinklab". What of them is lab's too, and every method, has its doc comment in
-** scripts/sinklab/docs/. */
+** "sinklab". What of them is lab's too, and every method, has its doc comment
+** in scripts/sinklab/docs/. */
 #ifndef SL_LUA_COMMON_H
 #define SL_LUA_COMMON_H
 #include "program/program.h"
@@ -31,8 +31,8 @@ int sl_lua_fail (lua_State *L, const char *format, ...) SL_PRINTF (2, 3);
 /* nil, sentence: trouble of the outside world. */
 int sl_lua_nil (lua_State *L, const sl_error *e);
 
-/* The metatable 'name' with the entries of 'meta' and, unless 'methods' is NULL,
-** a table of methods as __index. */
+/* The metatable 'name' with the entries of 'meta' and, unless 'methods' is
+** NULL, a table of methods as __index. */
 void sl_lua_class (lua_State *L, const char *name, const luaL_Reg *meta,
                    const luaL_Reg *methods);
 /* Give the userdata on the top of the stack, which can be released already, the
@@ -61,9 +61,9 @@ int sl_lua_boolean (lua_State *L, int index, const char *what, const char *key,
                     int def);
 const char *sl_lua_string (lua_State *L, int index, const char *what,
                            const char *key, const char *def);
-/* The value of such a field, or of element i (from 1; 0: none) of a list there, is
-** on the top of the stack: a tensor. Anything else raises "WHAT.KEY[I]: expected a
-** tensor, got string". */
+/* The value of such a field, or of element i (from 1; 0: none) of a list there,
+** is on the top of the stack: a tensor. Anything else raises "WHAT.KEY[I]:
+** expected a tensor, got string". */
 sl_tensor *sl_lua_field_tensor (lua_State *L, const char *what, const char *key,
                                 int i);
 /* The same for the field "program". */
@@ -94,6 +94,5 @@ void sl_lua_open_versions (lua_State *L);  /* libraries used */
 void sl_lua_open_database (lua_State *L);  /* SQLite */
 void sl_lua_open_lm_files (lua_State *L);  /* files of language models */
 void sl_lua_open_tokenizer (lua_State *L); /* their tokenizers */
-void sl_lua_open_system (
-    lua_State *L); /* files, JSON, clock, terminal, signals */
+void sl_lua_open_system (lua_State *L);    /* files, clock, terminal, signals */
 #endif

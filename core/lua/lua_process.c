@@ -1,4 +1,5 @@
-/* lua_process.c - worker processes of lab.sweep: this program, started afresh. */
+/* lua_process.c - worker processes of lab.sweep: this program, started
+** afresh. */
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/process.h"

@@ -297,9 +297,9 @@ static int resume (lua_State *L) {
   return 0;
 }
 
-/* trainer:profile (on) starts (true) or ends a profile of the steps that follow;
-** trainer:profile () -> { steps, workers, replay, busy, gather, update, nodes =
-** { { op, forward, backward }, ... } }, seconds as in sl_step_times. */
+/* trainer:profile (on) starts (true) or ends a profile of the steps that
+** follow; trainer:profile () -> { steps, workers, replay, busy, gather, update,
+** nodes = { { op, forward, backward }, ... } }, seconds as in sl_step_times. */
 static int profile (lua_State *L) {
   box *b = check_box (L);
   sl_step_times times;

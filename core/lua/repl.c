@@ -207,8 +207,8 @@ static void show_names (lua_State *L, int list) {
 }
 
 /* The Tab key. What is to be inserted is returned as if it were typed: its
-** first character in *key, the rest pushed; 0: nothing is. Of several names that
-** go on differently a list is shown. */
+** first character in *key, the rest pushed; 0: nothing is. Of several names
+** that go on differently a list is shown. */
 static int complete (editor *ed, wchar_t *key) {
   const LineInfo *line = el_line (ed->line);
   lua_State *L = ed->s->L;

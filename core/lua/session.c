@@ -214,7 +214,8 @@ static void blame_script (lua_State *L) {
   }
 }
 
-/* Lua: (message) -> the message with a suggestion for what is misspelt in it. */
+/* Lua: (message) -> the message with a suggestion for what is misspelt in
+** it. */
 static int suggest (lua_State *L) {
   lua_getglobal (L, "require");
   lua_pushliteral (L, "sinklab.suggest");

@@ -29,7 +29,8 @@ SL_VMATH real from_word (uint32_t w) {
 }
 
 /* A distribution: n values (whole lots, at most NUMBERS) from as many high
-** (and low) words. 'table' is what the op prepared: cumulative probabilities. */
+** (and low) words. 'table' is what the op prepared: cumulative
+** probabilities. */
 typedef struct source {
   void (*fill) (const struct source *s, int n, const uint32_t *hi,
                 const uint32_t *lo, real *restrict v);

@@ -34,7 +34,8 @@ typedef struct sl_run {
   void *observer;      /* attention: sl_observer or NULL */
   int ordinal;         /* how many earlier nodes of the program have this op */
   int from, to;        /* forward of an op with units: only these; to 0: all */
-  sl_error *error; /* empty; what an op with SL_OP_SERIAL writes ends the run */
+  sl_error *error;     /* empty; what an op with SL_OP_SERIAL writes ends the
+                       ** run */
 } sl_run;
 
 /* The question infer answers: what comes out of these inputs? */
@@ -42,21 +43,21 @@ typedef struct sl_infer {
   const void *attr;
   int n_in;
   const sl_view *in; /* shapes; data is NULL */
-  int n_out;         /* out: how many */
-  sl_view out
-      [SL_MAX_OUT]; /* out: ndim and dim (strides are filled by the caller) */
-  size_t saved, scratch; /* out: in reals; zero on entry */
+  /* The answer. */
+  int n_out;
+  sl_view out[SL_MAX_OUT]; /* ndim and dim; the caller fills strides */
+  size_t saved, scratch;   /* in reals; zero on entry */
 } sl_infer;
 
 enum {
   SL_OP_NO_GRADIENT = 1, /* backward is NULL; gradients stop here */
   SL_OP_RANDOM = 2,      /* attr starts with sl_random_attr */
+  SL_OP_SERIAL = 4,      /* calls back into the script: one thread only, and
+                         ** its forward may fail (sl_run.error) */
   SL_OP_ASSIGNS = 8,     /* backward heeds sl_run.fresh, which saves setting
                          ** gradients to zero */
-  SL_OP_PASSES = 16, /* the gradient of an input of the result's shape is that
-                     ** of the result, number by number */
-  SL_OP_SERIAL = 4   /* calls back into the script: one thread only, and
-                         ** its forward may fail (sl_run.error) */
+  SL_OP_PASSES = 16      /* the gradient of an input of the result's shape is
+                         ** that of the result, number by number */
 };
 
 typedef struct sl_op {

@@ -168,8 +168,8 @@ static inline void sl_philox_lot (const sl_draw *at, uint32_t stream,
 }
 #endif
 
-/* Four words for each of n counters { c0[i], c1[i], step, stream } under the key
-** 'seed'; n is a multiple of SL_PHILOX_LOT. */
+/* Four words for each of n counters { c0[i], c1[i], step, stream } under the
+** key 'seed'; n is a multiple of SL_PHILOX_LOT. */
 static inline void sl_philox_lots (const sl_draw *at, uint32_t stream, int n,
                                    const uint32_t *c0, const uint32_t *c1,
                                    uint32_t *words) {

@@ -25,8 +25,9 @@ static inline size_t sl_product_scratch (ptrdiff_t m, ptrdiff_t n,
   return (one > other ? one : other) + (size_t)SL_PRODUCT_STRIP * (size_t)n;
 }
 
-/* C (m x n) = keep C + A (m x k) B (k x n): into C where its rows or columns lie
-** in one piece, else through strips of rows in scratch. keep 0 reads no C. */
+/* C (m x n) = keep C + A (m x k) B (k x n): into C where its rows or columns
+** lie in one piece, else through strips of rows in scratch. keep 0 reads no
+** C. */
 static inline void sl_product (ptrdiff_t m, ptrdiff_t n, ptrdiff_t k,
                                sl_matrix a, sl_matrix b, real keep, sl_matrix c,
                                real *scratch) {

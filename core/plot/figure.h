@@ -19,8 +19,9 @@ typedef struct sl_figure_spec {
   const char *title;   /* above everything; NULL or "": none */
   const char *caption; /* below everything: quantity, sample count */
   int rows, columns;   /* grid of panels; 0 counts as 1 */
-  int shared;  /* panels of one kind, one range and one colour bar or legend for
-              ** all; axis labels and ticks only at the left and at the bottom */
+  /* Panels of one kind, one range and one colour bar or legend for all; axis
+  ** labels and ticks only at the left and at the bottom. */
+  int shared;
   int dpi;     /* pixels per inch of PNG: 72..600; 0: 200 */
   double size; /* inches of each panel's plot the long way, 0.3..20; 0: by the
                ** number of panels */
@@ -44,10 +45,10 @@ typedef struct sl_heat {
   const char *palette;  /* "blues" (NULL) or another of palette.c */
   size_t rows, cols;
   const double *data; /* [rows][cols] */
-  double min,
-      max;        /* range of the colours. Equal (as when zeroed): 0 to 1 if all
-                   ** data lie there, otherwise the range of the data, which is
-                   ** also taken if 'log'. NaN: that end from the data */
+  /* Range of the colours. Equal (as when zeroed): 0 to 1 if all data lie there,
+  ** otherwise the range of the data, which is also taken if 'log'. NaN: that
+  ** end from the data. */
+  double min, max;
   int log;        /* logarithmic colours: min > 0; values <= 0 count as below */
   int mask_upper; /* do not show keys after the query (column > row) */
   /* The first column is no key position and has this name, of at most 15 bytes;
@@ -146,7 +147,8 @@ typedef struct sl_text_style {
 sl_text_style sl_text_style_for (int fd);
 
 /* The figure as lines of text, each ended by '\n' (free with sl_free): heat
-** maps as coloured cells or characters, lines and points on a grid of characters
-** (narrow panels of lines as sparklines), bars as bars. NULL on failure. */
+** maps as coloured cells or characters, lines and points on a grid of
+** characters (narrow panels of lines as sparklines), bars as bars. NULL on
+** failure. */
 char *sl_figure_text (const sl_figure *f, sl_text_style style, sl_error *e);
 #endif

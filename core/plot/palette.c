@@ -3,8 +3,8 @@
 #include <string.h>
 
 /* Nine-class Blues and Greys and eleven-class RdBu of Cynthia Brewer
-** (colorbrewer2.org); viridis and magma of Smith and van der Walt and cividis of
-** Nunez, Anderton and Renslow (2018), at their 32nds. */
+** (colorbrewer2.org); viridis and magma of Smith and van der Walt and cividis
+** of Nunez, Anderton and Renslow (2018), at their 32nds. */
 static const unsigned blues[] = { 0xf7fbff, 0xdeebf7, 0xc6dbef,
                                   0x9ecae1, 0x6baed6, 0x4292c6,
                                   0x2171b5, 0x08519c, 0x08306b };

@@ -20,8 +20,7 @@ typedef struct sl_heat_data {
   size_t block_rows, block_cols; /* cells that one stored value stands for */
   size_t n_rows, n_cols;         /* of the values stored */
   double *value;                 /* [n_rows][n_cols] largest of each block */
-  double lo,
-      hi; /* range of the visible data (positive ones if log); lo > hi: none */
+  double lo, hi; /* of the visible data (positive ones if log); lo > hi: none */
   double least, largest; /* of the stored values, whatever they are */
   sl_range asked, range; /* as given; as shown */
   const sl_palette *palette;

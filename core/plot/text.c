@@ -1,4 +1,5 @@
-/* text.c - figures as text: the terminal, pieces of lines, panels side by side. */
+/* text.c - figures as text: the terminal, pieces of lines, panels side by
+** side. */
 #include "base/memory.h"
 #include "plot/panel.h"
 #include <math.h>

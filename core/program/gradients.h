@@ -3,8 +3,8 @@
 ** A gradient is a sum over the nodes that read the value. The first of them in
 ** the order of backward may assign instead of adding, if its operation can
 ** (SL_OP_ASSIGNS) and its views are, together, elements that nobody has written
-** before, each once: nothing must be set to zero then, but for an inner gradient
-** whose views leave something out. Where a value goes into one sum
+** before, each once: nothing must be set to zero then, but for an inner
+** gradient whose views leave something out. Where a value goes into one sum
 ** (SL_OP_PASSES) and nowhere else, its gradient is that of the sum: the two are
 ** one place, and the sum has nothing to do. */
 #ifndef SL_GRADIENTS_H

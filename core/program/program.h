@@ -20,10 +20,10 @@ typedef struct sl_context {
 int sl_context_init (sl_context *c, int threads, sl_error *e);
 void sl_context_free (sl_context *c);
 
-/* Run op on the inputs now, an op with units on the whole pool, and append it to
-** the program that is being recorded. All inputs must have one precision. out[0..op's outputs-1] receive
-** new tensors owned by the caller. On failure nothing is made, no out points to
-** anything, and e names op and shapes. */
+/* Run op on the inputs now, an op with units on the whole pool, and append it
+** to the program that is being recorded. All inputs must have one precision.
+** out[0..op's outputs-1] receive new tensors owned by the caller. On failure
+** nothing is made, no out points to anything, and e names op and shapes. */
 int sl_apply (sl_context *c, const sl_op *op, const void *attr, int n_in,
               sl_tensor *const *in, sl_tensor **out, sl_error *e);
 /* The same for an op by name with one output and at least one input, whose

@@ -1,8 +1,9 @@
 /* part.h - what has been watched of a part of the samples.
 **
-** The rows of one head come on one thread, but those of different heads may come
-** on different threads at once. All sums are a head's own; what heads share (the
-** layer at hand, what did not fit, room for W_O) is guarded by 'shared'. */
+** The rows of one head come on one thread, but those of different heads may
+** come on different threads at once. All sums are a head's own; what heads
+** share (the layer at hand, what did not fit, room for W_O) is guarded by
+** 'shared'. */
 #ifndef SL_PART_H
 #define SL_PART_H
 #include "attention/attention.h"

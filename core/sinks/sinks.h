@@ -134,9 +134,9 @@ typedef struct sl_head_sinks {
   ** segment's rows follow. */
   double null_rate;  /* share of them with a_k > threshold */
   double null_above; /* share of them with a_k >= a_1 */
-  double
-      column_entropy;   /* largest over k of the entropy of column k over log of
-                         ** its rows, mean over segments */
+  /* Largest over k of the entropy of column k over log of its rows, mean over
+  ** segments. */
+  double column_entropy;
   double column_weight; /* sum of column 1 / its non-zero entries */
   double peak_key;      /* position of the largest mean a_k, from 1 */
   /* SL_MEASURE_SHARE, over the plain rows among the last of each segment. */

@@ -30,8 +30,8 @@ typedef struct sl_tally {
   double first_min; /* infinite: no plain row yet */
   double norms;     /* || W_O v_1 || over segments */
   /* segments over the threshold; NaN once one of their weights was */
-  double over, over_proxy, over_at[SL_MOST_THRESHOLDS],
-      proxy_at[SL_MOST_THRESHOLDS];
+  double over, over_at[SL_MOST_THRESHOLDS];
+  double over_proxy, proxy_at[SL_MOST_THRESHOLDS];
   double share[SL_SHARES], even[SL_SHARES], largest[SL_SHARES];
   long share_rows;
   sl_segment_sums of;

@@ -53,8 +53,8 @@ static double reduce (const sl_shard_result *r, long n, double *loss,
   return total;
 }
 
-/* Task: one group's gradient, on the worker's replica; which one leaves no trace
-** in the result. */
+/* Task: one group's gradient, on the worker's replica; which one leaves no
+** trace in the result. */
 static void run_group (void *context, int index, int worker) {
   sl_trainer *t = context;
   sl_replica *r = t->replica[worker];

@@ -163,9 +163,9 @@ int sl_trainer_resume (sl_trainer *t, long step, double seconds, sl_error *e);
 typedef struct sl_step_times {
   long steps;
   int workers;
-  double
-      replay;  /* of the calling thread: all shards, other threads waited for */
-  double busy; /* of all workers: shards, without the waiting */
+  double replay; /* of the calling thread: all shards, and its waiting for
+                 ** other threads */
+  double busy;   /* of all workers: shards, without the waiting */
   double gather; /* the sum of the groups' gradients */
   double update; /* the optimizer */
 } sl_step_times;

@@ -1,13 +1,14 @@
-/* sinklab/count.h - the count that a row mechanism without competition divides by.
+/* sinklab/count.h - the count that a row mechanism without competition divides
+** by.
 **
-** Publications differ in what "n" of a row is, and the difference shows at the first
-** tokens. A plugin offers the choice as an option of its own:
+** Publications differ in what "n" of a row is, and the difference shows at the
+** first tokens. A plugin offers the choice as an option of its own:
 **
 **     { .name = "normaliser", .doc = "...", .type = SL_CHOICE,
 **       .offset = offsetof (config, normaliser), .def = SL_EARLIER,
 **       .choices = sl_counts }
 **
-** For query number i (from 0) of causal attention without a window the counts are
+** For query number i (from 0) of causal attention without a window they are
 **
 **   earlier   visible tokens before the query, at least 1: max (i, 1)
 **   visible   visible tokens: i + 1
@@ -30,8 +31,8 @@ static inline __attribute__ ((unused)) int sl_count (const sl_call *c, int n,
   return earlier > 1 ? earlier : 1;
 }
 
-/* The same of a block, for the lanes from l on; at least 1 also where a lane is no
-** query. */
+/* The same of a block, for the lanes from l on; at least 1 also where a lane is
+** no query. */
 static inline __attribute__ ((unused)) sl_lanes
 sl_lanes_count (const sl_call *c, int l, int which) {
   sl_lanes n = sl_load (c->seen + l);

@@ -1,18 +1,18 @@
 /* sinklab/functions.h - the functions of vmath.h and of lanes.h, written once.
 **
-** Included by those two with SL_T, the type: a real or a vector of them; SL_B, its
-** bits; SL_F (name), what a function is called; SL_BITS (x) and SL_REAL (b), one
-** read as the other; SL_ABS (x); SL_K (c), a constant; and SL_CHOOSE (condition, a, b), a
-** choice without a branch. */
+** Included by those two with SL_T, the type: a real or a vector of them; SL_B,
+** its bits; SL_F (name), what a function is called; SL_BITS (x) and SL_REAL
+** (b), one read as the other; SL_ABS (x); SL_K (c), a constant; and SL_CHOOSE
+** (condition, a, b), a choice without a branch. */
 
 /* 2^k for the integer k that is in the lowest bits of b. */
 SL_VMATH SL_T SL_F (pow2) (SL_B b) {
   return SL_REAL ((b + SL_BIAS) << SL_MANTISSA);
 }
 
-/* exp (x) = 2^k (1 + p): returns p = exp (x - k ln 2) - 1 and *k, an integer, as
-** the lowest bits of k + SL_ROUND. |x - k ln 2| <= ln 2 / 2. The two parts of ln 2
-** make k times the first exact; the polynomial is the minimax one for
+/* exp (x) = 2^k (1 + p): returns p = exp (x - k ln 2) - 1 and *k, an integer,
+** as the lowest bits of k + SL_ROUND. |x - k ln 2| <= ln 2 / 2. The two parts
+** of ln 2 make k times the first exact; the polynomial is the minimax one for
 ** (exp (r) - 1 - r) / r^2. */
 SL_VMATH SL_T SL_F (exp_reduce) (SL_T x, SL_B *k) {
   const SL_T rounded = x * (real)1.44269504088896340736 + SL_ROUND;

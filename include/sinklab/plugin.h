@@ -1,4 +1,5 @@
-/* sinklab/plugin.h - all that sinklab and an attention plugin know of each other.
+/* sinklab/plugin.h - all that sinklab and an attention plugin know of each
+** other.
 **
 ** A plugin is one C file written in terms of 'real' and compiled twice, once
 ** with -DSL_SINGLE, into one shared object. The host looks up the data symbols
@@ -6,11 +7,11 @@
 ** instruction set (-DSL_ISA=_v3 or _v4: sinklab_plugin_f32_v3 ...); the host
 ** takes the best variant that the machine runs.
 **
-** Contract. The host owns every buffer and no two overlap; they are aligned to a
-** real, not to a vector. Plugins keep no state: equal arguments give equal bits, in
-** any order of calls, on any number of threads at once. Kernels cannot fail: only
-** validate and plan can refuse, with -1 and one sentence in 'err'. Outputs and input
-** gradients are overwritten; dparam is accumulated.
+** Contract. The host owns every buffer and no two overlap; they are aligned to
+** a real, not to a vector. Plugins keep no state: equal arguments give equal
+** bits, in any order of calls, on any number of threads at once. Kernels cannot
+** fail: only validate and plan can refuse, with -1 and one sentence in 'err'.
+** Outputs and input gradients are overwritten; dparam is accumulated.
 **
 ** Growth. New fields go last in their struct and raise SL_ABI_MINOR. List
 ** elements (option, param, input) never grow, because that would change their
@@ -48,20 +49,21 @@ enum {
 };
 enum { SL_INT, SL_REAL, SL_BOOL, SL_CHOICE }; /* sl_option.type */
 /* How a parameter or the matrix of an input starts. SL_DEFAULT: a parameter at
-** 0, a matrix as the model's other matrices; SL_CONST: every element is 'scale';
-** SL_NORMAL: from N(0, scale^2); SL_UNIFORM: from [-scale, scale). */
+** 0, a matrix as the model's other matrices; SL_CONST: every element is
+** 'scale'; SL_NORMAL: from N(0, scale^2); SL_UNIFORM: from [-scale, scale). */
 enum { SL_DEFAULT, SL_CONST, SL_NORMAL, SL_UNIFORM };
 enum { SL_ZEROS = SL_DEFAULT }; /* of a parameter: the same, said plainly */
 
-/* A width that may depend on the width of a head: per_dhead * d_head + fixed. Of
-** a gate, d_head is the width of the head output that it gets. */
+/* A width that may depend on the width of a head: per_dhead * d_head + fixed.
+** Of a gate, d_head is the width of the head output that it gets. */
 typedef struct sl_width {
   int per_dhead, fixed;
 } sl_width;
 
 /* One key of the Lua options table; {0} ends a list. The config field at
 ** 'offset' is an int (SL_INT; SL_BOOL: 0 or 1; SL_CHOICE: an index into
-** 'choices') or a double (SL_REAL). The host refuses values outside min..max. */
+** 'choices') or a double (SL_REAL). The host refuses values outside
+** min..max. */
 typedef struct sl_option {
   const char *name, *doc;
   int type;
@@ -78,11 +80,12 @@ typedef struct sl_param {
   double scale;
 } sl_param;
 
-/* A linear map z = W x of the layer input x, made and differentiated by the host;
-** W is the model's parameter layerN.<plugin>.<name>. There is no bias: where one is
-** wanted, it is a parameter that the kernel adds. A mix whose values are an input
-** calls it 'v' (one row of d_out numbers a token): measurements then know what
-** its weights weigh. A gate has at most one input, a mix one to six. */
+/* A linear map z = W x of the layer input x, made and differentiated by the
+** host; W is the model's parameter layerN.<plugin>.<name>. There is no bias:
+** where one is wanted, it is a parameter that the kernel adds. A mix whose
+** values are an input calls it 'v' (one row of d_out numbers a token):
+** measurements then know what its weights weigh. A gate has at most one input,
+** a mix one to six. */
 typedef struct sl_input {
   const char *name;
   sl_width width; /* per head */
@@ -127,11 +130,11 @@ typedef struct sl_row {
                     const real *dw, real *ds, real *dparam);
 } sl_row;
 
-/* Optional beside a row, for speed: the same for the 16 queries from pos on, a lane
-** each, over the same n keys, [key][lane] (sinklab/lanes.h). Where a lane does not
-** see a key, its score is the lowest finite real, its w and dw are 0, and what the
-** kernel writes there is cleared. The host calls rows where a block does not fit
-** (windows, short sequences), so the two must agree. */
+/* Optional beside a row, for speed: the same for the 16 queries from pos on, a
+** lane each, over the same n keys, [key][lane] (sinklab/lanes.h). Where a lane
+** does not see a key, its score is the lowest finite real, its w and dw are 0,
+** and what the kernel writes there is cleared. The host calls rows where a
+** block does not fit (windows, short sequences), so the two must agree. */
 enum { SL_QUERIES = 16 };
 typedef struct sl_block {
   void (*forward) (const sl_call *c, int n, const real *s, real *w);
@@ -149,26 +152,26 @@ typedef struct sl_gate {
 } sl_gate;
 
 /* One head of one sequence: t >= 1 tokens, padding left out; query i sees keys
-** lo[i] <= j < hi[i], of which there is one at least. Causal attention without a
-** window: lo[i] = 0 and hi[i] = i + 1. */
+** lo[i] <= j < hi[i], of which there is one at least. Causal attention without
+** a window: lo[i] = 0 and hi[i] = i + 1. */
 typedef struct sl_shape {
   int t, d_head, d_out;
   const int *lo, *hi;
 } sl_shape;
 
-/* What a mix asks of the host for one head of one sequence, in reals; d_out, the
-** width of its output, is d_head unless plan says otherwise. */
+/* What a mix asks of the host for one head of one sequence, in reals; d_out,
+** the width of its output, is d_head unless plan says otherwise. */
 typedef struct sl_plan {
   size_t saved, scratch;
   int d_out;
 } sl_plan;
 
-/* (c) mix: the whole mechanism. in[i] is t x width(i), row-major, and NULL if the
-** options leave that input out; out is t x d_out. */
+/* (c) mix: the whole mechanism. in[i] is t x width(i), row-major, and NULL if
+** the options leave that input out; out is t x d_out. */
 typedef struct sl_mix {
-  /* Called on any thread, with the longest t that will follow (kernels get every
-  ** t up to it), d_head, and neither d_out nor lo and hi; d_out must not depend on
-  ** t. */
+  /* Called on any thread, with the longest t that will follow (kernels get
+  ** every t up to it), d_head, and neither d_out nor lo and hi; d_out must not
+  ** depend on t. */
   int (*plan) (const void *config, const sl_shape *sh, sl_plan *p, char *err,
                size_t cap);
   void (*forward) (const sl_call *c, const sl_shape *sh, const real *const *in,
@@ -176,8 +179,8 @@ typedef struct sl_mix {
   void (*backward) (const sl_call *c, const sl_shape *sh, const real *const *in,
                     const real *out, const real *saved, const real *dout,
                     real *const *din, real *dparam);
-  /* t x t weights for sink analysis (every element written: 0 where a key is not
-  ** seen), or NULL: it has none. */
+  /* t x t weights for sink analysis (every element written: 0 where a key is
+  ** not seen), or NULL: it has none. */
   void (*weights) (const sl_call *c, const sl_shape *sh, const real *const *in,
                    real *w);
 } sl_mix;
@@ -195,8 +198,9 @@ typedef struct sl_plugin {
   const sl_row *row; /* exactly one of row, gate and mix */
   const sl_gate *gate;
   const sl_mix *mix;
-  /* How options change the two lists, or NULL. It gets copies of them and may change
-  ** width ({0, 0}: left out), init, scale and shared. Equal configs, equal lists. */
+  /* How options change the two lists, or NULL. It gets copies of them and may
+  ** change width ({0, 0}: left out), init, scale and shared. Equal configs,
+  ** equal lists. */
   void (*adapt) (const void *config, sl_param *params, sl_input *inputs);
   const sl_block *block; /* NULL, or beside row */
 } sl_plugin;

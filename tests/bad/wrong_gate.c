@@ -1,5 +1,5 @@
-/* wrong_gate.c - gates that do one thing wrong each: y = o z. Built once per case
-** with -DCASE_<case>. */
+/* wrong_gate.c - gates that do one thing wrong each: y = o z. Built once per
+** case with -DCASE_<case>. */
 #include <sinklab/plugin.h>
 
 static const sl_input inputs[] = { { .name = "z", .width = { 1, 0 } }, { 0 } };

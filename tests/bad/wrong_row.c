@@ -1,7 +1,8 @@
-/* wrong_row.c - row plugins that load and do one thing wrong each, for plugin check.
+/* wrong_row.c - row plugins that load and do one thing wrong each, for plugin
+** check.
 **
-** Built once per case with -DCASE_<case>. The defaults make a softmax that is right;
-** a case replaces the part that it gets wrong. */
+** Built once per case with -DCASE_<case>. The defaults make a softmax that is
+** right; a case replaces the part that it gets wrong. */
 #include <math.h>
 #include <sinklab/plugin.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* bench.c - sinklab_bench: the benchmark's host. What needs the machine is here,
-** as the Lua module "bench"; what is measured and how it is shown is
+/* bench.c - sinklab_bench: the benchmark's host. What needs the machine is
+** here, as the Lua module "bench"; what is measured and how it is shown is
 ** bench.lua. */
 #include "attention/attention.h"
 #include "base/clock.h"

@@ -3,7 +3,8 @@
 #include <sinklab/plugin.h>
 
 /* A register of the instruction set, and how many chains of them hide the
-** latency of a multiply-add (at most 5 cycles, two a cycle) without spilling. */
+** latency of a multiply-add (at most 5 cycles, two a cycle) without
+** spilling. */
 #if defined(__AVX512F__)
 enum { BYTES = 64, CHAINS = 20 };
 #elif defined(__AVX__)

@@ -16,8 +16,9 @@
 **   shot FILE            a PNG of the whole page
 **
 ** A selector has no spaces; '_' stands for one. What the page writes to its
-** console, and every error in it, is printed as "console: TEXT". Exit status: 0;
-** 1 and a sentence for anything that does not work; 77 without a Chromium. */
+** console, and every error in it, is printed as "console: TEXT". Exit status:
+** 0; 1 and a sentence for anything that does not work; 77 without a
+** Chromium. */
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>

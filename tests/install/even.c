@@ -1,4 +1,5 @@
-/* even.c - the plugin of check_install.sh: equal weights on all visible keys. */
+/* even.c - the plugin of check_install.sh: equal weights on all visible
+** keys. */
 #include <sinklab/plugin.h>
 
 static void forward (const sl_call *c, int n, const real *s, real *w) {

@@ -1,5 +1,5 @@
-/* vmath_body.c - exp, exp - 1, log, tanh, sigmoid, softplus against long double, and
-** the same in lanes. */
+/* vmath_body.c - exp, exp - 1, log, tanh, sigmoid, softplus against long
+** double, and the same in lanes. */
 #include "support/variants.h"
 #include <check.h>
 #include <math.h>

@@ -17,7 +17,8 @@ void attend_best_isa (void);
 void attend_run (op_bench *b, sl_dtype dtype, const sl_attention_attr *attr,
                  const brute *x, int backward);
 
-/* Equal bits in the output and the three gradients; 'what' is in the message. */
+/* Equal bits in the output and the three gradients; 'what' is in the
+** message. */
 void attend_same_bits (const op_bench *a, const op_bench *b, const char *what);
 
 /* Number i of a buffer of this precision. */

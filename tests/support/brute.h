@@ -15,7 +15,8 @@ typedef struct brute {
   double *out, *dq, *dk, *dvalue, *weights; /* weights: (batch, heads, t, t) */
 } brute;
 
-/* Draw q, k, v and dout from 'seed', room for the results; freed by brute_free. */
+/* Draw q, k, v and dout from 'seed', room for the results; freed by
+** brute_free. */
 void brute_start (brute *b, unsigned seed);
 void brute_run (brute *b);
 void brute_free (brute *b);

@@ -29,7 +29,8 @@ static long double sigmoid (long double x) {
   return 1 / (1 + expl (-x));
 }
 
-/* exp (z) over its sum + more. Rows of large scores are moved, as softmax allows. */
+/* exp (z) over its sum + more. Rows of large scores are moved, as softmax
+** allows. */
 static void softmax (int n, const long double *z, long double *w,
                      const long double *more) {
   long double max = more ? *more : z[0];
@@ -44,8 +45,8 @@ static void relu (const row_case *c, const row_query *q, long double *w) {
     w[i] = powl (q->s[i] > 0 ? q->s[i] : 0, c->x[0]) / count (q, (int)c->x[1]);
 }
 
-/* Bias: x0 = NONE: x1; LEARNED: the parameter; else -log of the count. x2: 1 divides
-** by the sum + 1e-8. */
+/* Bias: x0 = NONE: x1; LEARNED: the parameter; else -log of the count. x2: 1
+** divides by the sum + 1e-8. */
 static void logistic (const row_case *c, const row_query *q, long double *w) {
   const int kind = (int)c->x[0];
   const long double b = kind == NONE      ? c->x[1]
@@ -117,7 +118,8 @@ static void elu (const row_case *c, const row_query *q, long double *w) {
   if (c->x[0] != 0) divide (q->n, w, sum (q->n, w) + c->x[1]);
 }
 
-/* The product over nearer keys, for each key anew; x0: 1 counts the query's own. */
+/* The product over nearer keys, for each key anew; x0: 1 counts the query's
+** own. */
 static void sticks (const row_case *c, const row_query *q, long double *w) {
   for (int i = 0; i < q->n; i++) {
     w[i] = sigmoid (q->s[i]);

@@ -1,5 +1,6 @@
-/* row_cases.h - every row mechanism with options, and its weights by the published
-** formula: literal long double, none of the plugins' rearrangements. */
+/* row_cases.h - every row mechanism with options, and its weights by the
+** published formula: literal long double, none of the plugins'
+** rearrangements. */
 #ifndef ROW_CASES_H
 #define ROW_CASES_H
 #include "attention/mechanism.h"
