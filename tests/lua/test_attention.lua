@@ -130,7 +130,8 @@ check.test("begin keeps packed documents and padding apart", function()
   local scores = core.matmul(q:narrow(3, 1, 2), k:narrow(3, 1, 2):transpose(2, 3))
   scores = (scores * 0.5 ^ 0.5):reshape { 1, 1, 7, 7 }
   local weights = core.apply_mechanism(o.mechanism, scores, { begin = o.begin })
-  same(core.matmul(weights:select(2, 1), v:narrow(3, 1, 3)), packed:narrow(3, 1, 3), 1e-15)
+  same(core.matmul(weights:select(2, 1), v:narrow(3, 1, 3)), packed:narrow(3, 1, 3),
+    1e-15)
   for _, recompute in ipairs { 1, 100 } do
     o.recompute_from = recompute
     local program, loss = core.record(function()

@@ -48,11 +48,41 @@ end
 
 local readout = 'eval document.getElementById("readout").textContent'
 
+--- All elements of a selector, as a list in JavaScript.
+local function all(selector)
+  return ("[...document.querySelectorAll(`%s`)]"):format(selector)
+end
+
+--- Something of each of them.
+local function each(selector, of)
+  return ("eval %s.map((e) => %s)"):format(all(selector), of)
+end
+
+--- How many of them are so.
+local function count(selector, is)
+  return ("eval %s.filter((e) => %s).length"):format(all(selector), is)
+end
+
+--- Choose a value of a list, then look at something.
+local function choose(id, value, look)
+  return ("eval (() => { const s = document.getElementById('%s'); s.value = '%s'; "
+    .. "s.dispatchEvent(new Event('change')); return %s; })()"):format(id, value, look)
+end
+
+--- Something of the rectangles p of the panes.
+local function panes(look)
+  return ("eval ((p) => %s)(%s.map((e) => e.getBoundingClientRect()))"):format(look,
+    all ".pane")
+end
+
+local pixel = "eval [...document.querySelector('.map canvas').getContext('2d')"
+  .. ".getImageData(7, 0, 1, 1).data]"
+
 check.test("hover, click, keys: the values of the arrays", function()
   local v = drive { "size 1100 900", "open a/report.html",
     "hover .pane_.map 0.19 0.56", readout, -- query 5, key 2
     "click .pane_.map 0.31 0.81", readout, -- query 7, key 3
-    'eval [...document.querySelectorAll(".pane[data-pane=\'0\'] .bars tbody tr")].map((r) => Number(r.children[1].textContent))',
+    each(".pane[data-pane='0'] .bars tbody tr", "Number(e.children[1].textContent)"),
     "key ArrowUp", "key ArrowRight", readout, "key Home", readout, "key End",
     "key PageUp", readout,
     'eval document.activeElement.className',
@@ -76,10 +106,10 @@ end)
 
 check.test("heads, quantities and models are switched", function()
   local v = drive { "size 1100 900", "open a/report.html",
-    "eval [...document.querySelectorAll('#overview button')].map((b) => b.getAttribute('aria-label'))",
+    each("#overview button", "e.getAttribute('aria-label')"),
     "click #overview_button:nth-of-type(4)",
     "eval document.querySelector('.pane h3').textContent",
-    "eval [...document.querySelectorAll('#overview button')].map((b) => b.getAttribute('aria-pressed'))",
+    each("#overview button", "e.getAttribute('aria-pressed')"),
     "click #kind-contribution", "click .pane_.map 0.06 0.94", readout,
     "eval document.querySelector('.pane .note').textContent",
     "click #log", "eval document.querySelector('.scale').textContent",
@@ -88,10 +118,12 @@ check.test("heads, quantities and models are switched", function()
     "click #kind-std", "eval document.querySelector('.pane .note').textContent",
     -- The second model's pane goes, then the first becomes the other one.
     "eval document.querySelectorAll('.pane').length",
-    "eval (() => { const s = document.getElementById('source-b'); s.value = -1; s.dispatchEvent(new Event('change')); return document.querySelectorAll('.pane').length; })()",
-    "eval (() => { const s = document.getElementById('source-a'); s.value = 1; s.dispatchEvent(new Event('change')); return document.querySelector('.pane h3').textContent; })()",
-    "eval (() => { const s = document.getElementById('curve-column'); s.value = 'linf'; s.dispatchEvent(new Event('change')); return document.querySelector('#curve-plot svg').getAttribute('aria-label'); })()",
-    "click #curve-log", "eval document.querySelectorAll('#curve-plot > svg path').length" }
+    choose("source-b", -1, "document.querySelectorAll('.pane').length"),
+    choose("source-a", 1, "document.querySelector('.pane h3').textContent"),
+    choose("curve-column", "linf",
+      "document.querySelector('#curve-plot svg').getAttribute('aria-label')"),
+    "click #curve-log",
+    "eval document.querySelectorAll('#curve-plot > svg path').length" }
   local first = 0
   for q = 2, 8 do first = first + mean:get(2, 2, q, 1) / 7 end
   local where, number = said(v[1][4])
@@ -101,7 +133,8 @@ check.test("heads, quantities and models are switched", function()
   check.equal(v[3], { "false", "false", "false", "true" })
   where, number = said(v[4]:match "^[^;]*")
   check.equal(where, "softmax: query 8, key 1")
-  check.close(number, mean:get(2, 2, 8, 1) * norms:get(2, 2, 1), 1e-9, 1e-3, "contribution")
+  check.close(number, mean:get(2, 2, 8, 1) * norms:get(2, 2, 1), 1e-9, 1e-3,
+    "contribution")
   check.contains(v[5], "contribution: mean weight times mean norm")
   check.contains(v[6], "(logarithmic)")
   check.equal(v[7], 7)
@@ -130,8 +163,8 @@ check.test("two runs side by side, one with fewer layers", function()
   check.equal(r.code, 0, r.err)
   local v = drive { "size 1100 900", "open both.html",
     "eval [...document.querySelectorAll('#source-b option')].map((o) => o.textContent)",
-    "eval (() => { const s = document.getElementById('source-b'); s.value = 2; s.dispatchEvent(new Event('change')); return [...document.querySelectorAll('.pane h3')].map((h) => h.textContent); })()",
-    "eval (() => { const p = [...document.querySelectorAll('.pane')].map((e) => e.getBoundingClientRect()); return [p[0].top === p[1].top, p[0].right <= p[1].left]; })()",
+    choose("source-b", 2, all ".pane h3" .. ".map((h) => h.textContent)"),
+    panes "[p[0].top === p[1].top, p[0].right <= p[1].left]",
     "click #overview_button:nth-of-type(3)",
     "eval document.querySelectorAll('.pane')[1].textContent" }
   check.equal(v[1], { "nothing", "a: softmax", "a: relu", "b: softmax", "b: relu" })
@@ -143,12 +176,12 @@ end)
 check.test("a phone, dark mode, paper", function()
   local v = drive { "size 390 800", "theme light", "open a/report.html",
     "eval document.documentElement.scrollWidth",
-    "eval (() => { const p = [...document.querySelectorAll('.pane')].map((e) => e.getBoundingClientRect()); return p[0].bottom <= p[1].top; })()",
+    panes "p[0].bottom <= p[1].top",
     "eval getComputedStyle(document.body).backgroundColor",
-    "eval [...document.querySelector('.map canvas').getContext('2d').getImageData(7, 0, 1, 1).data]",
+    pixel,
     "theme dark",
     "eval getComputedStyle(document.body).backgroundColor",
-    "eval [...document.querySelector('.map canvas').getContext('2d').getImageData(7, 0, 1, 1).data]",
+    pixel,
     "media print", "eval getComputedStyle(document.getElementById('controls')).display" }
   check.equal(v[1], 390)
   check.equal(v[2], true)
@@ -161,11 +194,12 @@ end)
 
 check.test("what a screen reader and a keyboard need", function()
   local v = drive { "open a/report.html",
-    "eval [...document.querySelectorAll('input, select')].filter((e) => !e.labels.length).length",
-    "eval [...document.querySelectorAll('button')].filter((b) => !b.getAttribute('aria-label')).length",
-    "eval [...document.querySelectorAll('img')].filter((i) => !i.alt).length",
-    "eval [...document.querySelectorAll('table')].filter((t) => t.closest('section') && !t.caption && !t.closest('details')).length",
-    "eval [...document.querySelectorAll('h1, h2, h3, h4')].map((h) => Number(h.tagName[1])).every((n, i, all) => i === 0 || n <= all[i - 1] + 1)",
+    count("input, select", "!e.labels.length"),
+    count("button", "!e.getAttribute('aria-label')"),
+    count("img", "!e.alt"),
+    count("table", "e.closest('section') && !e.caption && !e.closest('details')"),
+    "eval " .. all "h1, h2, h3, h4" .. ".map((h) => Number(h.tagName[1]))"
+      .. ".every((n, i, list) => i === 0 || n <= list[i - 1] + 1)",
     "eval document.documentElement.lang",
     "key Tab", "eval document.activeElement.className",
     "eval document.getElementById('readout').getAttribute('aria-live')",

@@ -24,7 +24,8 @@ check.test("the softmax witness: its exact supremum, to 1e-10", function()
   end
 end)
 
-check.test("the ReLU witness: nothing but rounding, with triggers at position 2 too", function()
+check.test("the ReLU witness: nothing but rounding, with triggers at position 2 too",
+  function()
   for _, given in ipairs { {}, { trigger = { 2, 16 } } } do
     local task = lab.task.trigger_mean(given)
     local found = lab.certify(lab.witness.relu(task), task, { starts = 8, samples = 64 })
@@ -76,7 +77,8 @@ end)
 check.test("other tasks, layers, and a model of f32", function()
   local tasks = { lab.task.retrieval { seq_len = 5, d_value = 2 },
     lab.task.regression { seq_len = 4, inputs = 2 }, lab.task.idle { seq_len = 4 },
-    lab.task.trigger_kinds { seq_len = 5 }, lab.task.trigger_max { seq_len = 4, bos = "moved" } }
+    lab.task.trigger_kinds { seq_len = 5 },
+    lab.task.trigger_max { seq_len = 4, bos = "moved" } }
   for _, task in ipairs(tasks) do
     local model = lab.model.attention_only { task = task, layers = 2, heads = 2,
       init = lab.init.normal(0.3) }
@@ -101,14 +103,14 @@ check.test("what cannot be certified is said", function()
   model.params.flat:fill(0 / 0)
   check.raises("the error of model attention_only on task 'trigger_mean' is NaN",
     lab.certify, model, task, { starts = 2, samples = 2 })
-  check.raises("lab.witness.relu: the task must be lab.task.trigger_mean with BOS at position 1 alone, got task 'idle'",
-    lab.witness.relu, lab.task.idle {})
+  check.raises("lab.witness.relu: the task must be lab.task.trigger_mean with BOS at "
+    .. "position 1 alone, got task 'idle'", lab.witness.relu, lab.task.idle {})
   check.raises("got task 'trigger_mean' with BOS moved", lab.witness.softmax,
     lab.task.trigger_mean { bos = "moved" }, 5)
   check.raises("got task 'trigger_mean' with two anchors", lab.witness.softpick,
     lab.task.trigger_mean { anchors = 2 })
-  check.raises("the domain of task 'odd' draws no tensor 'content' of three axes", lab.certify,
-    model, lab.task { name = "odd", seq_len = 2, d_model = 2, domain = {
+  check.raises("the domain of task 'odd' draws no tensor 'content' of three axes",
+    lab.certify, model, lab.task { name = "odd", seq_len = 2, d_model = 2, domain = {
       draw = function() return {} end, build = function() return {} end } })
   check.raises("option 'triggers' is { 2, 5 }; it must be { first, last } within 1..4",
     lab.task, { name = "odd", seq_len = 4, d_model = 2, triggers = { 2, 5 },

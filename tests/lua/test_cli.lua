@@ -178,8 +178,8 @@ check.test("an error is one line with the script's place; --traceback shows more
     check.contains(r.err, "sinklab: s.lua:1: x\nstack traceback:")
     check.contains(script("x = = 1").err, "sinklab: s.lua:1: unexpected symbol")
     check.contains(script("error({})").err, "the error raised is a table, not a text")
-    check.contains(script('error(setmetatable({}, { __tostring = function() return "mine" end }))').err,
-      "sinklab: mine")
+    local own = '{ __tostring = function() return "mine" end }'
+    check.contains(script("error(setmetatable({}, " .. own .. "))").err, "sinklab: mine")
     check.equal(script("error(42)").err, "sinklab: 42\n")
   end)
 
@@ -237,7 +237,8 @@ check.test("library errors are blamed on the script", function()
   check.contains(r.err, "s.lua:2: lab.x: the library's table takes no new names")
 end)
 
-check.test("modules: beside the script, then SINKLAB_PATH, never the library's", function()
+check.test("modules: beside the script, then SINKLAB_PATH, never the library's",
+  function()
   local other = process.folder "cli-path"
   process.write(folder .. "/near.lua", 'return "beside"')
   process.write(other .. "/near.lua", 'return "path"')

@@ -64,7 +64,8 @@ end)
 check.test("doctor: all is well", function()
   local r = sinklab("doctor")
   check.equal({ r.code, r.err }, { 0, "" }, r.out)
-  for _, part in ipairs { "sinklab          " .. lab.version, "instruction set  " .. lab.isa(),
+  for _, part in ipairs { "sinklab          " .. lab.version,
+    "instruction set  " .. lab.isa(),
     "GFLOP/s in f32", "softmax", "terminal         none", "  ok    gradients against" } do
     check.contains(r.out, part)
   end
@@ -90,7 +91,8 @@ check.test("doctor: a plugin that does not load is told, with status 1", functio
   check.equal(r.code, 1)
   check.contains(r.out, "does not load    ")
   check.contains(r.out, "broken.so")
-  check.contains(r.out, "shadowed         " .. binary:match "^(.*)/" .. "/plugins/relu.so")
+  check.contains(r.out,
+    "shadowed         " .. binary:match "^(.*)/" .. "/plugins/relu.so")
   r = process.run({ "doctor", "--json" }, options)
   check.equal(r.code, 1)
   check.equal(lab.json.decode(r.out).plugins.broken[1].name, "broken")
@@ -152,8 +154,8 @@ local function bash(line)
     COMP_LINE=$2 COMP_POINT=${#2}
     _sinklab
     printf '%s\n' "${COMPREPLY[@]}"]])
-  local r = process.shell(("cd '%s' && bash complete.sh '%s/docs/completion/sinklab' '%s'")
-    :format(folder, source, binary .. " " .. line))
+  local r = process.shell(("cd '%s' && bash complete.sh "
+    .. "'%s/docs/completion/sinklab' '%s'"):format(folder, source, binary .. " " .. line))
   check.equal({ r.code, r.err }, { 0, "" }, line)
   return (r.out:gsub("%s+$", ""):gsub("\n", " "))
 end
@@ -170,7 +172,8 @@ end)
 check.test("the scripts of zsh and fish are well formed", function()
   for shell, file in pairs { zsh = "_sinklab", fish = "sinklab.fish" } do
     if os.execute("command -v " .. shell .. " >/dev/null") then
-      local r = process.shell(("%s -n '%s/docs/completion/%s'"):format(shell, source, file))
+      local r = process.shell(("%s -n '%s/docs/completion/%s'"):format(shell, source,
+        file))
       check.equal({ r.code, r.err }, { 0, "" }, shell)
     end
     check.equal(sinklab("completion", shell).out,
@@ -207,7 +210,9 @@ check.test("the man pages are ones that man can read", function()
     check.contains(text, ".SH NAME\nsinklab \\- ")
     for line in text:gmatch "[^\n]+" do -- every request is one of man's
       local request = line:match "^[.'](%S*)"
-      if request then check.contains(" TH SH SS PP TP B I BI br nf fi ", request, line) end
+      if request then
+        check.contains(" TH SH SS PP TP B I BI br nf fi ", request, line)
+      end
     end
   end
 end)

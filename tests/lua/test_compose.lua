@@ -55,7 +55,8 @@ check.test("a model says what it is made of", function()
   local m = model { map = { "relu", normaliser = "visible" },
     gate = { "head_gate", probability = 0.5 }, kv_bias = "k" }
   check.contains(tostring(m), "model attention_only: relu + head_gate, 2 layers")
-  check.contains(tostring(m), "attention: map relu (normaliser = visible), gate head_gate "
+  check.contains(tostring(m),
+    "attention: map relu (normaliser = visible), gate head_gate "
     .. "(conditional = true, probability = 0.5), kv_bias k, scale 1, causal")
   check.contains(tostring(m), "layer2.head_gate.bias  (2, 1)")
   check.contains(tostring(m), "layer1.head_gate.gate  (2, 6)")
@@ -92,14 +93,16 @@ check.test("options of the map: beside it, or in its table", function()
 end)
 
 check.test("what does not go together is refused", function()
-  refuse("map is 'sigmoid_gate', which is a gate; expected a row or mix (try gate = \"sigmoid_gate\")",
-    "sigmoid_gate")
+  refuse("map is 'sigmoid_gate', which is a gate; expected a row or mix "
+    .. "(try gate = \"sigmoid_gate\")", "sigmoid_gate")
   refuse("gate is 'softmax', which is a row; expected a gate (try map = \"softmax\")",
     { gate = "softmax" })
-  refuse("no plugin 'sigmod_gate' (did you mean 'sigmoid_gate'?)", { gate = "sigmod_gate" })
+  refuse("no plugin 'sigmod_gate' (did you mean 'sigmoid_gate'?)",
+    { gate = "sigmod_gate" })
   refuse("'linear' does causal attention without a window only",
     { map = "linear", causal = false })
-  refuse("'linear' does causal attention without a window only", { map = "linear", window = 2 })
+  refuse("'linear' does causal attention without a window only",
+    { map = "linear", window = 2 })
   refuse("kv_heads must be heads", "linear", { kv_heads = 1 })
   refuse("kv_bias needs a row plugin as map; 'linear' is a mix",
     { map = "linear", kv_bias = "k" })
@@ -107,7 +110,8 @@ check.test("what does not go together is refused", function()
   refuse("kv_bias: no such option 'sharing'; it takes shared",
     { kv_bias = { "k", sharing = true } })
   refuse("a key bias does not go with a window", { kv_bias = "k", window = 2 })
-  check.raises("positions 'rotary' need a row plugin as map; 'linear' is a mix", function()
+  check.raises("positions 'rotary' need a row plugin as map; 'linear' is a mix",
+    function()
     lab.model.transformer { task = task, heads = 1, positions = "rotary",
       attention = "linear" }
   end)
@@ -123,7 +127,8 @@ check.test("operations refuse in a sentence", function()
   mix("mix: 2 inputs; plugin 'linear' has 3", { inputs = { x, x }, d_head = 4 })
   mix("input 'v' of plugin 'linear' is (2, 3, 5); expected (2, 3, 4)",
     { inputs = { x, x, core.zeros({ 2, 3, 5 }, "f64") }, d_head = 4 })
-  mix("plugin 'linear' does causal attention without a window only; causal = false was asked for",
+  mix("plugin 'linear' does causal attention without a window only; "
+    .. "causal = false was asked for",
     { inputs = { x, x, x }, d_head = 4, causal = false })
   mix("mix: plugin 'sigmoid_gate' is a gate; expected a mix",
     { inputs = { x }, d_head = 4, mechanism = gate })
@@ -143,11 +148,13 @@ check.test("a gate is o times a sigmoid of W x", function()
   end
   local x = task:batch { n = 2, dtype = "f64" }.x
   local q, k, v = core.linear(x, plain:parameter "layer1.w_q"),
-      core.linear(x, plain:parameter "layer1.w_k"), core.linear(x, plain:parameter "layer1.w_v")
+      core.linear(x, plain:parameter "layer1.w_k"),
+      core.linear(x, plain:parameter "layer1.w_v")
   local o = core.attention { q = q, k = k, v = v, heads = 2, scale = 1,
     mechanism = core.mechanism "softmax" }
   local g = core.sigmoid(core.linear(x, m:parameter "layer1.sigmoid_gate.gate"))
-  check.close(flat(m:forward(x)), flat(core.linear(o * g, m:parameter "layer1.w_o")), 1e-13)
+  check.close(flat(m:forward(x)), flat(core.linear(o * g, m:parameter "layer1.w_o")),
+    1e-13)
 end)
 
 check.test("a key bias is one more key; a value bias is added", function()
@@ -183,7 +190,8 @@ check.test("a key bias is one more key; a value bias is added", function()
         end
       end
     end
-    check.close(flat(m:forward(x)), flat(core.linear(out, p["layer1.w_o"])), 1e-13, 0, kind)
+    check.close(flat(m:forward(x)), flat(core.linear(out, p["layer1.w_o"])), 1e-13, 0,
+      kind)
   end
 end)
 
@@ -265,7 +273,8 @@ check.test("mass on nothing, and a key bias as a column of its own", function()
       end
       return w
     end
-    local mass, outside = check_measures(weights, found, batch, map == "softmax" and 8 or 7)
+    local mass, outside = check_measures(weights, found, batch,
+      map == "softmax" and 8 or 7)
     local head = found.heads[1]
     if map == "softmax" then
       check.equal({ head.null_mass, found.null }, {})
@@ -359,8 +368,8 @@ check.test("a mix shows its weights", function()
   -- one without weights has nothing to show
   local path = os.getenv "SINKLAB_BINARY":match "^(.*)/" .. "/tests/good/mix_shape.so"
   local blind = model(path, { layers = 1 })
-  check.raises("lab.sinks: 'mix_shape' is a mix without weights: there is nothing to measure",
-    lab.sinks, blind, batch)
+  check.raises("lab.sinks: 'mix_shape' is a mix without weights: "
+    .. "there is nothing to measure", lab.sinks, blind, batch)
 end)
 
 check.test("figures show what is not on tokens as a first column", function()
@@ -375,8 +384,8 @@ check.test("figures show what is not on tokens as a first column", function()
   check.raises("the mechanism measured does not say that it leaves mass on nothing",
     figure, "softmax")
   local found = lab.sinks(model "softmax1", batch)
-  check.raises("null = true needs what lab.sinks measured, not its tensor", lab.plot.heads,
-    found.mean, { null = true })
+  check.raises("null = true needs what lab.sinks measured, not its tensor",
+    lab.plot.heads, found.mean, { null = true })
   check.equal(lab.plot.heads(found):text(),
     lab.plot.heads(found.mean, { samples = found.samples }):text())
   -- the column holds the mass: rows of 1 - sum, positions one column on

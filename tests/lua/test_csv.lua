@@ -41,7 +41,8 @@ check.test("Windows line ends, a byte order mark, no newline at the end", functi
 end)
 
 check.test("what is not well-formed is said with its record", function()
-  for text, why in pairs { ["a,b\n1,2\n1,2,3\n"] = "record 3 has 3 cells, the first one names 2",
+  for text, why in pairs {
+    ["a,b\n1,2\n1,2,3\n"] = "record 3 has 3 cells, the first one names 2",
     ['a\n"open'] = "record 2: a quote is not closed",
     ['a\n"x"y\n'] = "record 2: text after a closing quote",
     ["a\nx\ry\n"] = "record 2: a carriage return that no newline follows",

@@ -8,7 +8,8 @@ local source = arg[0]:match "^(.*)/tests/lua/[^/]*$"
 local folder = process.folder "experiments"
 
 local seen = {}
-for block in process.read(source .. "/docs/experiments.md"):gmatch "\n```experiment\n(.-)```" do
+local manual = process.read(source .. "/docs/experiments.md")
+for block in manual:gmatch "\n```experiment\n(.-)```" do
   for line in block:gmatch "[^\n]+" do
     local name, options = line:match "^build/sinklab run experiments/([%w_]+)%.lua ?(.*)$"
     assert(name, "not a command of an experiment: " .. line)

@@ -13,7 +13,8 @@ check.test("the function gets a buffer of zeros, step 0 and sample 0", function(
   check.equal(seen, { { { 0., 0., 0. }, { 0., 0., 0. } }, "f32", 0, 0 })
   check.equal(x:totable(), { { 0., 0., 0. }, { 7., 0., 0. } })
   check.equal(t:fill(2, function() end, { dtype = "f64" }).dtype, "f64")
-  check.equal(core.generator(1, { dtype = "f64" }):fill({}, function(b) b:fill(5) end):item(), 5.)
+  local g = core.generator(1, { dtype = "f64" })
+  check.equal(g:fill({}, function(b) b:fill(5) end):item(), 5.)
 end)
 
 check.test("a buffer that the script keeps or closes is no danger", function()
@@ -184,7 +185,8 @@ local function trained(shard, more)
   local model = lab.model.attention_only { task = task, layers = 1, heads = 1,
     attention = "softmax", seed = 3 }
   local log = lab.train(model, task, { optimizer = lab.optim.adam { lr = 1e-2 },
-    batch = 8, steps = 20, groups = 4, shard = shard, eval = 16, log_every = 1, quiet = true })
+    batch = 8, steps = 20, groups = 4, shard = shard, eval = 16, log_every = 1,
+    quiet = true })
   return model, log
 end
 
@@ -198,7 +200,8 @@ check.test("a task trains with it, and sees every sequence once", function()
   check.equal(log.eval.samples, 16)
   -- recording; 20 steps of 4 shards; 8 shards of evaluation
   check.equal(#seen, 1 + 20 * 4 + 8)
-  check.equal({ seen[2], seen[3], seen[5], seen[6] }, { { 1, 0 }, { 1, 2 }, { 1, 6 }, { 2, 0 } })
+  check.equal({ seen[2], seen[3], seen[5], seen[6] },
+    { { 1, 0 }, { 1, 2 }, { 1, 6 }, { 2, 0 } })
   check.equal({ seen[81], seen[82], seen[89] }, { { 20, 6 }, { 0, 0 }, { 0, 14 } })
   check.equal(model.params.flat:totable(), trained(2).params.flat:totable())
   check.equal(copy_task():batch { n = 3 }.x:get(3, 1, 1),

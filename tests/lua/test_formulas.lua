@@ -67,8 +67,8 @@ local function against(name, options, formula, finish, width)
   for h = 1, H do
     local w = formula(z, p, h, 0.8)
     for i = 1, T do
-      check.close(found.mean:select(1, 1):select(1, h):select(1, i):totable(), w[i], 1e-12,
-        1e-12, ("%s: weights of head %d, row %d"):format(name, h, i))
+      check.close(found.mean:select(1, 1):select(1, h):select(1, i):totable(), w[i],
+        1e-12, 1e-12, ("%s: weights of head %d, row %d"):format(name, h, i))
       local row = {}
       for c = 1, width do
         row[c] = 0
@@ -96,7 +96,8 @@ check.test("linear", function()
       local total = 0
       for j = 1, i do
         for c = (h - 1) * D + 1, h * D do
-          w[i][j] = w[i][j] + scale * feature(z.q:get(1, i, c)) * feature(z.k:get(1, j, c))
+          w[i][j] = w[i][j]
+              + scale * feature(z.q:get(1, i, c)) * feature(z.k:get(1, j, c))
         end
         total = total + w[i][j]
       end
@@ -127,8 +128,10 @@ check.test("differential, as published", function()
       return sum
     end
     local lambda = math.exp(inner("lq1", "lk1")) - math.exp(inner("lq2", "lk2")) + init
-    local w = softmax(function(i, j) return scale * dot(z.q1, i, z.k1, j, (h - 1) * D, D) end)
-    local b = softmax(function(i, j) return scale * dot(z.q2, i, z.k2, j, (h - 1) * D, D) end)
+    local function weights(q, k)
+      return softmax(function(i, j) return scale * dot(q, i, k, j, (h - 1) * D, D) end)
+    end
+    local w, b = weights(z.q1, z.k1), weights(z.q2, z.k2)
     for i = 1, T do
       for j = 1, T do w[i][j] = w[i][j] - lambda * b[i][j] end
     end

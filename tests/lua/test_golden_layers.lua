@@ -50,8 +50,10 @@ local layers = {
 
 local lambdas = { "differential", learned = false, lambda = 0.375, wide = false }
 local differential = { W_Q = "differential.q1", W_K = "differential.k1",
-  W_Q2 = "differential.q2", W_K2 = "differential.k2", W_V = "differential.v", W_O = "w_o" }
-for name, more in pairs { diff_plain = { norm = false }, diff_norm = { lambda_init = 0.25 } } do
+  W_Q2 = "differential.q2", W_K2 = "differential.k2", W_V = "differential.v",
+  W_O = "w_o" }
+for name, more in pairs { diff_plain = { norm = false },
+  diff_norm = { lambda_init = 0.25 } } do
   local map, given = {}, {}
   for key, value in pairs(lambdas) do map[key] = value end
   for key, value in pairs(more) do map[key] = value end

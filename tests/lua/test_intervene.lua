@@ -361,7 +361,8 @@ check.test("mistakes are named, and leave the model as it was", function()
   refuse("option 'heads' is 'every'", { zero = true, heads = "every" })
   refuse("heads[1] must be { layer, head } within 2 layers of 4 heads",
     { zero = true, heads = { { 3, 1 } } })
-  refuse("heads must be a list of { layer, head }", { zero = true, heads = { layer = 1 } })
+  refuse("heads must be a list of { layer, head }",
+    { zero = true, heads = { layer = 1 } })
   refuse("value.to has shape (2); a value has 3 numbers", { value = { to = { 1, 2 } } })
   refuse("freeze must be true or a tensor (2, 4, 7, 7)", { freeze = b.x })
   check.equal(model.attention.attend, nil)

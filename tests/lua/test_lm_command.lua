@@ -16,8 +16,8 @@ local function record(out)
 end
 
 check.test("a prompt, in full", function()
-  local r = sinks(stories, "--prompt=Once upon a time, there was a girl.", "--keep=2:3,5:1",
-    "--out=a")
+  local r = sinks(stories, "--prompt=Once upon a time, there was a girl.",
+    "--keep=2:3,5:1", "--out=a")
   check.equal(r.code, 0, r.err)
   check.contains(r.out, "llama, 5 layers, 8 heads (4 key/value)")
   check.contains(r.out, "beginning: auto: <s> (1)")
@@ -77,7 +77,8 @@ check.test("how every sample begins, in words; doubled ones are warned about", f
 end)
 
 check.test("texts are cut into samples, each begun", function()
-  local path = process.write(folder .. "/x.txt", ("Tom and Sue went to the big red house. ")
+  local path = process.write(folder .. "/x.txt",
+    ("Tom and Sue went to the big red house. ")
     :rep(12))
   local list = read { text = { path }, tokens = 24, samples = 5 }[1].sequences
   check.equal(#list, 5)
@@ -94,7 +95,8 @@ end)
 
 check.test("more tokens than the model was made for are warned about", function()
   local _, begun = read { ids = { ("5,"):rep(513) } }
-  check.equal(begun.warnings[1], "ids 1: sample 1 has 513 tokens, the model was made for 512")
+  check.equal(begun.warnings[1], "ids 1: sample 1 has 513 tokens, "
+    .. "the model was made for 512")
   _, begun = read { ids = { ("5,"):rep(512) } }
   check.equal(#begun.warnings, 0)
 end)
@@ -135,7 +137,8 @@ check.test("a change beside the unchanged model", function()
   r = sinks(stories, "--prompt=The cat sat.", "--mechanism=sinklogit:init=9", "--out=j")
   check.equal(r.code, 0, r.err)
   local got = record "j"
-  check.equal({ got.options.mechanism, got.options.model }, { "sinklogit:init=9", stories })
+  check.equal({ got.options.mechanism, got.options.model },
+    { "sinklogit:init=9", stories })
   check.equal(got.results["change-1"].sinks.row_mass.mean < 0.5, true)
   r = sinks(stories, "--prompt=The cat sat.", "--drop-first", "--zero=1:1,1:2",
     "--out=h")
@@ -156,7 +159,8 @@ check.test("mistakes", function()
   refused("picture.png: byte 7 is 0: this is no text", stories,
     "--text=" .. folder .. "/picture.png")
   refused("--keep: expected LAYER:HEAD", stories, "--prompt=x", "--keep=3")
-  refused("layer 9, head 1 is to be kept; there are 5 layers of 8 heads", stories, "--prompt=x", "--keep=9:1", "--out=i")
+  refused("layer 9, head 1 is to be kept; there are 5 layers of 8 heads", stories,
+    "--prompt=x", "--keep=9:1", "--out=i")
   refused("token id 600 is outside 0 to 511", stories, "--ids=1,600")
   refused("expected token ids such as 1,5,6", stories, "--ids=1,x")
   refused("no option '--promt=x' here (did you mean '--prompt'?)", stories, "--promt=x")
@@ -188,7 +192,8 @@ check.test("the benchmark of a prefill, beside a peer that says 100 tokens/s", f
   local peer = process.write(folder .. "/peer", [[
 #!/bin/sh
 # as llama-bench is called: -m FILE -p TOKENS -n 0 -t THREADS -r REPEATS -o json
-head -c 4 "$2" | grep -q GGUF && echo '[ { "n_prompt": '$4', "samples_ts": [ 90.0, 100.0 ] } ]'
+head -c 4 "$2" | grep -q GGUF &&
+  echo '[ { "n_prompt": '$4', "samples_ts": [ 90.0, 100.0 ] } ]'
 ]])
   process.shell("chmod +x '" .. peer .. "'")
   local r = process.run({ "run", arg[0]:match "^(.*)/lua/[^/]*$" .. "/bench/prefill.lua",

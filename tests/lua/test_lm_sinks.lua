@@ -57,7 +57,8 @@ local function same_heads(a, b, tolerance)
   end
 end
 
-local lengths = { { 1, 9, 30, 7, 61, 4 }, { 1, 5 }, { 2, 44, 3, 3, 70, 12, 13, 8 }, { 17 } }
+local lengths = { { 1, 9, 30, 7, 61, 4 }, { 1, 5 }, { 2, 44, 3, 3, 70, 12, 13, 8 },
+  { 17 } }
 
 check.test("batch size and padding change nothing", function()
   local o = { measures = "all" }
@@ -153,8 +154,8 @@ check.test("classes of rows", function()
   local map = tiny:attention { ids = ids, layer = 2, head = 4 }:totable()
   local group = found.heads[8].groups
   check.close(group[1].first, (map[2][1] + map[4][1] + map[6][1]) / 3, 1e-6, 0, "0")
-  check.close(group[2].first, (map[3][1] + map[5][1] + map[7][1] + map[8][1]) / 4, 1e-6, 0,
-    "1")
+  check.close(group[2].first, (map[3][1] + map[5][1] + map[7][1] + map[8][1]) / 4, 1e-6,
+    0, "1")
 end)
 
 check.test("memory does not grow with the square of the length", function()
@@ -267,7 +268,8 @@ check.test("changes that do not fit are refused", function()
     check.raises(words, lab.lm.intervene, model or tiny, { ids }, { change })
   end
   refused("change 1 changes nothing", {})
-  refused("no such option 'drop_frist' (did you mean 'drop_first'?)", { drop_frist = true })
+  refused("no such option 'drop_frist' (did you mean 'drop_first'?)",
+    { drop_frist = true })
   refused("the first token cannot move to position 9 of 8", { move_first = 9 })
   refused("no token is left", { mask = { 1, 2, 3, 4, 5, 6, 7, 8 }, heads = "all" })
   refused("mask is position 9; there are 1 to 8", { mask = 9, heads = "all" })

@@ -17,7 +17,8 @@ end
 
 local mixes = {
   "retention", { map = "retention", normalise = true }, "forgetting",
-  { map = "forgetting", gate = "sigmoid_gate" }, { map = { "forgetting", gate = "fixed" } },
+  { map = "forgetting", gate = "sigmoid_gate" },
+  { map = { "forgetting", gate = "fixed" } },
   "ssm", { map = "ssm", state = 4, skip = false },
   { map = "linear", feature = "mlp", hidden = 8, init = 0.3 },
 }

@@ -42,7 +42,8 @@ local function normalised(x, o, gamma, beta)
   if o.norm == "layer" then for _, v in ipairs(x) do mean = mean + v / #x end end
   for _, v in ipairs(x) do square = square + (v - mean) ^ 2 / #x end
   for i, v in ipairs(x) do
-    y[i] = (v - mean) / math.sqrt(square + o.norm_eps) * gamma[i] + (beta and beta[i] or 0)
+    y[i] = (v - mean) / math.sqrt(square + o.norm_eps) * gamma[i]
+        + (beta and beta[i] or 0)
   end
   return y
 end
@@ -233,7 +234,8 @@ end)
 
 check.test("attention_only is MHA alone, or added", function()
   local o = { task = numbers, heads = 2, dtype = "f64", seed = 4,
-    init = lab.init.normal(0.3), attention = { map = "softmax", scale = 1 / math.sqrt(8) } }
+    init = lab.init.normal(0.3),
+    attention = { map = "softmax", scale = 1 / math.sqrt(8) } }
   local alone = lab.model.attention_only(o)
   o.residual = true
   local added = lab.model.attention_only(o)
@@ -279,7 +281,8 @@ check.test("parameters are set, saved and loaded", function()
   check.equal(a:load(path), nil)
   a:set("layer1.w_q", { { 1, 2, 3, 4 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 5 } })
   check.equal(a.params.flat:narrow(1, 1, 4):totable(), { 1., 2., 3., 4. })
-  check.raises("no parameter 'layer1.w_p' (did you mean 'layer1.w_", a.set, a, "layer1.w_p", 0)
+  check.raises("no parameter 'layer1.w_p' (did you mean 'layer1.w_", a.set, a,
+    "layer1.w_p", 0)
 end)
 
 check.test("initialisers", function()
@@ -305,14 +308,14 @@ check.test("what another task gives is refused by its shape", function()
   local narrow, wide = lab.task.trigger_mean { d_model = 8 }, lab.task.trigger_mean {}
   local words = lab.task.unigram { symbols = 5, seq_len = 4 }
   local m = lab.model.attention_only { task = narrow }
-  check.raises("model: it reads numbers (B, T, 8), got a tensor (4, 16, 16)", m.forward, m,
-    wide:batch { n = 4 }.x)
+  check.raises("model: it reads numbers (B, T, 8), got a tensor (4, 16, 16)", m.forward,
+    m, wide:batch { n = 4 }.x)
   check.raises("model: it reads numbers (B, T, 8), got a nil", m.forward, m)
   check.raises("model: it reads numbers (B, T, 8)", lab.train, m, wide, { steps = 1 })
   check.raises("model: it reads numbers (B, T, 8)", lab.sinks, m, wide:batch { n = 4 })
   local reader = lab.model.transformer { task = words }
-  check.raises("model: it reads token ids (B, T), got a tensor (4, 16, 16)", reader.forward,
-    reader, wide:batch { n = 4 }.x)
+  check.raises("model: it reads token ids (B, T), got a tensor (4, 16, 16)",
+    reader.forward, reader, wide:batch { n = 4 }.x)
 end)
 
 check.test("mistakes are named", function()
@@ -321,8 +324,8 @@ check.test("mistakes are named", function()
     check.raises(part, lab.model[kind or "transformer"], more)
   end
   refuse("option 'task' must be a task made by lab.task, got a table", { task = {} })
-  refuse("option 'norm' is 'lyaer'; it must be layer, rms or none (did you mean 'layer'?)",
-    { norm = "lyaer" })
+  refuse("option 'norm' is 'lyaer'; it must be layer, rms or none "
+    .. "(did you mean 'layer'?)", { norm = "lyaer" })
   refuse("d_model 64 is not a multiple of 3 heads (give d_head)", { heads = 3 })
   refuse("d_model is 16, but task 'trigger_mean' gives vectors of width 8",
     { task = numbers, d_model = 16 })

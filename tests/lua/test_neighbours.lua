@@ -32,7 +32,8 @@ check.test("npz: tensors by name, there and back", function()
   local none, message = lab.load_npz(folder)
   check.equal(none, nil)
   check.contains(message, "it is a folder")
-  check.raises("save_npz: 'x' must be a tensor, got number", lab.save_npz, path, { x = 3 })
+  check.raises("save_npz: 'x' must be a tensor, got number", lab.save_npz, path,
+    { x = 3 })
 end)
 
 local python = "/usr/bin/python3"
@@ -42,7 +43,9 @@ end
 
 if process.shell(python .. " -c 'import numpy' 2>/dev/null").code == 0 then
   check.test("the numpy example: the same forward pass from the saved weights", function()
-    for name, block in pairs(blocks "lua") do process.write(folder .. "/" .. name, block) end
+    for name, block in pairs(blocks "lua") do
+      process.write(folder .. "/" .. name, block)
+    end
     for name, block in pairs(blocks "python") do
       process.write(folder .. "/" .. name, block)
     end
@@ -58,19 +61,22 @@ else
 end
 
 local module = binary:match "^(.*)/" .. "/lua"
-local sanitized = process.shell("LC_ALL=C grep -q __asan_init '" .. module .. "/sinklab.so'")
+local sanitized = process.shell(("LC_ALL=C grep -q __asan_init '%s/sinklab.so'")
+  :format(module))
 if not has "lua5.4" then
   print "skipped: there is no lua5.4"
 elseif sanitized.code == 0 then
   print "skipped: a sanitizer's library cannot be loaded into lua5.4"
 else
   local function stock(words)
-    return process.shell(("cd '%s' && LUA_CPATH='%s/?.so' lua5.4 %s"):format(folder, module,
-      words))
+    return process.shell(("cd '%s' && LUA_CPATH='%s/?.so' lua5.4 %s"):format(folder,
+      module, words))
   end
 
   check.test("a stock Lua: a script with options, its run and its record", function()
-    for name, block in pairs(blocks "lua") do process.write(folder .. "/" .. name, block) end
+    for name, block in pairs(blocks "lua") do
+      process.write(folder .. "/" .. name, block)
+    end
     local r = stock "stock.lua --steps=20 --out=stock --quiet"
     check.equal(r.code, 0, r.err)
     local record = assert(lab.json.decode(process.read(folder .. "/stock/run.json")))
@@ -98,10 +104,10 @@ else
     r = stock "-e 'require [[sinklab]].trian()'"
     check.equal(r.code, 1)
     check.contains(r.err, "did you mean lab.train?")
-    process.shell("mkdir -p '" .. folder .. "/alone' && cp '" .. module .. "/sinklab.so' '"
-      .. folder .. "/alone/'")
-    r = process.shell(("cd '%s/alone' && LUA_CPATH='./?.so' lua5.4 -e 'require [[sinklab]]'")
-      :format(folder))
+    process.shell(("mkdir -p '%s/alone' && cp '%s/sinklab.so' '%s/alone/'"):format(folder,
+      module, folder))
+    r = process.shell(("cd '%s/alone' && LUA_CPATH='./?.so' lua5.4 -e "
+      .. "'require [[sinklab]]'"):format(folder))
     check.contains(r.err, "the installation of sinklab around it is not complete")
   end)
 end

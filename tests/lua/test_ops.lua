@@ -98,8 +98,8 @@ check.test("concat, one_hot, embedding, gather, scatter_add", function()
     { { 4., 5., 6. }, { 1., 2., 3. }, { 4., 5., 6. } })
   check.equal(list(x:gather(2, tensor { { 2 }, { 0 } })), { { 3. }, { 4. } })
   check.equal(list(core.gather(x, 1, tensor { { 1, 0, 1 } })), { { 4., 2., 6. } })
-  check.equal(list(x:scatter_add(2, tensor { { 0, 0 }, { 2, 1 } }, tensor { { 1, 1 }, { 1, 1 } })),
-    { { 3., 2., 3. }, { 4., 6., 7. } })
+  check.equal(list(x:scatter_add(2, tensor { { 0, 0 }, { 2, 1 } },
+    tensor { { 1, 1 }, { 1, 1 } })), { { 3., 2., 3. }, { 4., 6., 7. } })
 end)
 
 check.test("layers and losses", function()
@@ -111,11 +111,14 @@ check.test("layers and losses", function()
   local gamma, beta = tensor { 1, 1, 1 }, tensor { 1, 1, 1 }
   local scale = 1 / math.sqrt(2 / 3 + 1e-5)
   check.close(list(core.layer_norm(x))[1], { -scale, 0, scale }, 1e-14)
-  check.close(list(core.layer_norm(x, gamma, beta))[1], { 1 - scale, 1, 1 + scale }, 1e-14)
-  check.close(list(core.layer_norm(x, gamma, nil, { eps = 1 / 3 }))[2], { -1, 0, 1 }, 1e-14)
+  check.close(list(core.layer_norm(x, gamma, beta))[1], { 1 - scale, 1, 1 + scale },
+    1e-14)
+  check.close(list(core.layer_norm(x, gamma, nil, { eps = 1 / 3 }))[2], { -1, 0, 1 },
+    1e-14)
   local rms = 1 / math.sqrt(14 / 3 + 1e-6)
   check.close(list(core.rms_norm(x, gamma))[1], { rms, 2 * rms, 3 * rms }, 1e-14)
-  check.close(list(core.rms_norm(x, { eps = 1 / 3 }))[1], { 1 / 5 ^ .5, 2 / 5 ^ .5, 3 / 5 ^ .5 }, 1e-14)
+  check.close(list(core.rms_norm(x, { eps = 1 / 3 }))[1],
+    { 1 / 5 ^ .5, 2 / 5 ^ .5, 3 / 5 ^ .5 }, 1e-14)
   local g, tanh = tensor { 1 }:gelu(), tensor { 1 }:gelu { approximate = true }
   check.close(list(g), { 0.841344746068543 }, 1e-14)
   check.close(list(tanh), { 0.841191990608276 }, 1e-12)
@@ -124,7 +127,8 @@ check.test("layers and losses", function()
   check.close(loss:item(), want, 1e-14)
   check.close(list(each), { want, 0 }, 1e-14)
   check.equal(count:item(), 1.)
-  check.equal((select(3, core.cross_entropy(x, tensor { 2, 1 }, { ignore = 1 }))):item(), 1.)
+  check.equal((select(3, core.cross_entropy(x, tensor { 2, 1 }, { ignore = 1 }))):item(),
+    1.)
   check.equal(core.mse(x, x + 2):item(), 4.)
   check.equal(core.max_abs_error(x, x * 2):item(), 6.)
 end)
@@ -137,7 +141,8 @@ check.test("wrong arguments are told where and what", function()
   check.raises("add: got 1 inputs, needs 2", core.add, x)
   check.raises("add: argument 3 is one too many", core.add, x, x, x)
   check.raises("exp: got 0 inputs, needs 1", core.exp)
-  check.raises("linear: input 2 must be a tensor or a number, got nil", core.linear, x, nil, x)
+  check.raises("linear: input 2 must be a tensor or a number, got nil", core.linear, x,
+    nil, x)
   check.raises("got table", function() return x + {} end)
   check.raises("(2, 3)", core.add, x, tensor { 1, 2 })
   check.raises("sum: axis 3 of shape (2, 3)", x.sum, x, 3)
@@ -167,7 +172,8 @@ check.test("a generator repeats itself, and each draw is another", function()
   for _, dtype in ipairs { "f32", "f64" } do
     local function draws()
       local g = core.generator(3, { dtype = dtype })
-      return { g:uniform(-1, 1, { 4, 2 }), g:uniform(-1, 1, { 4, 2 }), g:normal(0, 2, { 5 }),
+      return { g:uniform(-1, 1, { 4, 2 }), g:uniform(-1, 1, { 4, 2 }),
+        g:normal(0, 2, { 5 }),
         g:randint(1, 6, { 8 }), g:bernoulli(0.5, { 9 }), g:categorical({ 1, 2 }, { 7 }) }
     end
     local a, b = draws(), draws()
@@ -196,19 +202,23 @@ end)
 
 check.test("wrong draws", function()
   local g = core.generator(1)
-  check.raises("uniform: the upper bound must be a number, got table", g.uniform, g, 0, { 2 })
+  check.raises("uniform: the upper bound must be a number, got table", g.uniform, g, 0,
+    { 2 })
   check.raises("uniform: the range is 1 to 0", g.uniform, g, 1, 0, { 2 })
   check.raises("size must be a whole number from 0", g.uniform, g, 0, 1, { -2 })
   check.raises("normal: expected a shape", g.normal, g, 0, 1)
   check.raises("randint: the bounds are 0.5 and 2", g.randint, g, 0.5, 2, { 2 })
   check.raises("bernoulli: the probability is 2", g.bernoulli, g, 2, { 2 })
-  check.raises("uniform: no option 'dtipe' (did you mean 'dtype'?)", g.uniform, g, 0, 1, { 2 },
-    { dtipe = "f32" })
+  check.raises("uniform: no option 'dtipe' (did you mean 'dtype'?)", g.uniform, g, 0, 1,
+    { 2 }, { dtipe = "f32" })
   check.raises("uniform.dtype", g.uniform, g, 0, 1, { 2 }, { dtype = "f16" })
   check.raises("uniform: argument 6 is one too many", g.uniform, g, 0, 1, { 2 }, {}, 1)
-  check.raises("generator: the seed must be a whole number from 0, got -1", core.generator, -1)
-  check.raises("generator: the seed must be a whole number from 0, got 1.5", core.generator, 1.5)
-  check.raises("generator: the seed must be a whole number from 0, got x", core.generator, "x")
+  check.raises("generator: the seed must be a whole number from 0, got -1",
+    core.generator, -1)
+  check.raises("generator: the seed must be a whole number from 0, got 1.5",
+    core.generator, 1.5)
+  check.raises("generator: the seed must be a whole number from 0, got x", core.generator,
+    "x")
   check.raises("generator: no option 'type'", core.generator, 1, { type = "f32" })
 end)
 

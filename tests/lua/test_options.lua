@@ -74,7 +74,8 @@ check.test("--help prints the header, types, defaults and choices", function()
   check.equal(r.err, "")
   for _, part in ipairs { "Prints its options.", "Used by a test.", "--num_layers=2",
     "layers (whole number, at least 1, at most 9)", "--attention=softmax,relu",
-    "(list of text)", "--fast=true", "--no-fast is false", "precision (f32 or f64)", "--out=DIR" } do
+    "(list of text)", "--fast=true", "--no-fast is false", "precision (f32 or f64)",
+    "--out=DIR" } do
     check.contains(r.out, part)
   end
 end)
@@ -97,7 +98,8 @@ check.test("a wrong declaration is blamed on its line", function()
     ["{ x = { { 1, 'a' }, 'doc' } }"] = "the list of 'x' mixes numbers and strings",
     ["{ 1 }"] = "'1' is no name for an option",
     ["'x'"] = "expected a table of defaults, got a string",
-    ["{ seed = 0 }\nprint(opt.sed)"] = "no option 'sed' was declared (did you mean 'seed'?)",
+    ["{ seed = 0 }\nprint(opt.sed)"] = "no option 'sed' was declared "
+      .. "(did you mean 'seed'?)",
     ["{ seed = 0 }\nopt.sed = 1"] = "no option 'sed' was declared",
     ["{ seed = 0 }\nlab.options {}"] = "a script has one table of options",
   }

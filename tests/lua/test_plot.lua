@@ -281,8 +281,8 @@ end)
 check.test("what is refused", function()
   check.raises("lab.plot.heat: no such option 'vmim' (did you mean 'vmin'?)",
     plot.heat, causal(2), { vmim = 0 })
-  check.raises("option 'palette' is 'blue'; it must be blues, viridis, cividis, magma, greys or rdbu",
-    plot.heat, causal(2), { palette = "blue" })
+  check.raises("option 'palette' is 'blue'; it must be blues, viridis, cividis, magma, "
+    .. "greys or rdbu", plot.heat, causal(2), { palette = "blue" })
   check.raises("got a tensor of shape (2, 3, 4)", plot.heat, lab.zeros { 2, 3, 4 })
   check.raises("data[2] has 1 numbers, but the first row has 2", plot.heat,
     { { 1, 2 }, { 3 } })
@@ -328,7 +328,8 @@ check.test("a closed figure says so", function()
 end)
 
 check.test("mean and standard deviation of a head, side by side", function()
-  local sinks = { mean = lab.full({ 2, 2, 3, 3 }, 0.5), std = lab.full({ 2, 2, 3, 3 }, 0.25) }
+  local sinks = { mean = lab.full({ 2, 2, 3, 3 }, 0.5),
+    std = lab.full({ 2, 2, 3, 3 }, 0.25) }
   local mean, std = plot.mean_and_std(sinks, { layer = 2, title = "relu",
     letters = { "c", "d" } })
   check.equal(mean.title, "(c) relu, mean")

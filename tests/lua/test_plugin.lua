@@ -109,7 +109,8 @@ check.test("list and info: purpose, claims, parameters, what is shadowed", funct
   check.equal(r.code, 0, r.err)
   for _, part in ipairs { "affine 1.2: for tests", "claims  none",
     "factor=1.0  times this (0.25 to 4)", "flag=true  yes or no (true or false)",
-    "gain  times this (1, starts at 1.0)", "c  added to the weights (d_head, starts normal, deviation 0.5)" } do
+    "gain  times this (1, starts at 1.0)",
+    "c  added to the weights (d_head, starts normal, deviation 0.5)" } do
     check.contains(r.out, part)
   end
   check.contains(plugin("info", build .. "/tests/good/gate_shape.so").out,

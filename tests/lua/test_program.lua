@@ -29,14 +29,18 @@ check.test("record runs at once and returns what the function returns", function
   check.equal(#p, 5)
   check.equal(y.shape, { 4, 2 })
   local sum = 0
-  for _, row in ipairs(y:totable()) do for _, v in ipairs(row) do sum = sum + v * v end end
+  for _, row in ipairs(y:totable()) do
+    for _, v in ipairs(row) do sum = sum + v * v end
+  end
   check.close(loss:item(), sum, 1e-14)
-  check.contains(p:text(), "   1  linear (4, 3) (2, 3) -> (4, 2)\n   2  tanh (4, 2) -> (4, 2)\n")
+  check.contains(p:text(), "   1  linear (4, 3) (2, 3) -> (4, 2)\n"
+    .. "   2  tanh (4, 2) -> (4, 2)\n")
 end)
 
 check.test("errors end the recording", function()
   local t = core.zeros(2)
-  local message = check.raises("in the middle", core.record, function() error "in the middle" end)
+  local message = check.raises("in the middle", core.record,
+    function() error "in the middle" end)
   check.contains(message, "test_program.lua")
   check.raises("another program is being recorded", core.record, function()
     core.record(function() end)
@@ -52,7 +56,8 @@ check.test("what would not be repeated is refused", function()
     t:fill(1) -- not used yet: allowed
     local c = t:clone()
     for _, x in ipairs { t, c } do
-      check.raises("fill: the program that is being recorded uses this tensor", x.fill, x, 1)
+      check.raises("fill: the program that is being recorded uses this tensor", x.fill, x,
+        1)
       check.raises("set: the program that is being recorded", x.set, x, 1, 1)
       check.raises("copy: the program that is being recorded", x.copy, x, other)
       check.raises("to: the program that is being recorded", x.to, x, "f64")
@@ -93,18 +98,24 @@ check.test("replicas: forward, backward, inputs", function()
   check.raises("cannot copy shape (3) into shape (4, 3)", r.set, r, x, core.zeros(3))
   check.raises("set: this tensor is not an input", r.set, r, y, y)
   check.raises("set: this tensor is not an input", r.set, r, flat, flat)
-  check.raises("gradient: not computed for this tensor; call program:want", r.gradient, r, x)
+  check.raises("gradient: not computed for this tensor; call program:want", r.gradient, r,
+    x)
   check.raises("value: the program neither made nor uses", r.value, r, core.zeros(2))
-  check.raises("gradient: the program neither made nor uses", r.gradient, r, core.zeros(2))
-  check.raises("replica:forward: no option 'sed' (did you mean 'seed'?)", r.forward, r, { sed = 1 })
-  check.raises("replica:forward.step: must be 0 to 4294967295, got -1", r.forward, r, { step = -1 })
+  check.raises("gradient: the program neither made nor uses", r.gradient, r,
+    core.zeros(2))
+  check.raises("replica:forward: no option 'sed' (did you mean 'seed'?)", r.forward, r,
+    { sed = 1 })
+  check.raises("replica:forward.step: must be 0 to 4294967295, got -1", r.forward, r,
+    { step = -1 })
 end)
 
 check.test("want, loss and input refuse", function()
   local p, loss, y, flat, x = model()
-  check.raises("want: no operation of the program uses this tensor", p.want, p, core.zeros(1))
+  check.raises("want: no operation of the program uses this tensor", p.want, p,
+    core.zeros(1))
   check.raises("loss: must be one number, got shape (4, 2)", p.loss, p, y)
-  check.raises("loss: no operation of the program made this tensor", p.loss, p, core.tensor(1))
+  check.raises("loss: no operation of the program made this tensor", p.loss, p,
+    core.tensor(1))
   check.raises("input: an operation of the program made this tensor", p.input, p, y)
   check.raises("tensor expected", p.want, p, 3)
 end)
@@ -128,7 +139,8 @@ check.test("check", function()
   p:want(flat):loss(loss)
   check.close(p:check(), 0, 1e-9)
   check.close(p:check { samples = 3, seed = 2 }, 0, 1e-9)
-  check.raises("program:check.samples: must be 0 (all) or more, got -1", p.check, p, { samples = -1 })
+  check.raises("program:check.samples: must be 0 (all) or more, got -1", p.check, p,
+    { samples = -1 })
   check.raises("no option 'sample' (did you mean 'samples'?)", p.check, p, { sample = 1 })
   local single, loss32, _, flat32 = model "f32"
   single:want(flat32):loss(loss32)

@@ -1,6 +1,7 @@
 -- test_readme.lua - every fenced block of README.md and docs/*.md does what it says.
 --
---   sh     commands, run one by one in a folder that has build, include, scripts and tests
+--   sh     commands, run one by one in a folder that has build, include, scripts and
+--          tests
 --   lua, c  a file, under the name in its first comment, for the commands after it
 --   repl   a session at the prompt: check_lua_repl.c types the README's, check_session.c
 --          those of docs/

@@ -17,9 +17,11 @@ local function piped(text)
 end
 
 check.test("whole, unfinished and wrong inputs", function()
-  local cases = { ["1 + 1\n"] = "run", ["x = 1\n"] = "run", ["for i = 1, 2 do\n"] = "more",
+  local cases = { ["1 + 1\n"] = "run", ["x = 1\n"] = "run",
+    ["for i = 1, 2 do\n"] = "more",
     ["x =\n"] = "more", ["f(\n"] = "more", ["s = [[\n"] = "more", ["x = = 1\n"] = "error",
-    ["\n"] = "none", ["   \n"] = "none", ["?lab.train\n"] = "run", ["lab.train??\n"] = "run",
+    ["\n"] = "none", ["   \n"] = "none", ["?lab.train\n"] = "run",
+    ["lab.train??\n"] = "run",
     ["%time 1\n"] = "run", ["%time\n"] = "error", ["%rn x\n"] = "error",
     ["quit\n"] = "error", ["'a\n"] = "error" }
   for input, want in pairs(cases) do check.equal((repl.read(input)), want, input) end
@@ -50,7 +52,8 @@ check.test("a local of its own outside blocks", function()
 end)
 
 check.test("where the end of a text stands", function()
-  local cases = { { "f('a', \"b", '"', 1 }, { "f{ 'a', x[", nil, 2 }, { "[[ a ] b", "[", 0 },
+  local cases = { { "f('a', \"b", '"', 1 }, { "f{ 'a', x[", nil, 2 },
+    { "[[ a ] b", "[", 0 },
     { "-- f(", nil, 0 }, { "--[[ f( ]] g(", nil, 1 }, { "'a\\'b", "'", 0 },
     { "(1 + 2) * {", nil, 1 }, { "", nil, 0 } }
   for _, case in ipairs(cases) do
@@ -159,7 +162,8 @@ end)
 
 check.test("help of names, plugins, experiments, commands and variables", function()
   local cases = {
-    { "lab.train", "lab.train(model, task, { options })\n\nTrain a model on fresh batches" },
+    { "lab.train",
+      "lab.train(model, task, { options })\n\nTrain a model on fresh batches" },
     { "train", "optimizer      default lab.optim.adam{}" },
     { " lab.optim.sgd() ", "raises a value out of range" },
     { "x:softmax", "returns tensor of the same shape; sums are 1" },
@@ -173,7 +177,8 @@ check.test("help of names, plugins, experiments, commands and variables", functi
   for _, case in ipairs(cases) do
     check.contains(help_text.of(case[1], globals, 100), case[2], case[1])
   end
-  check.contains(help_text.of("lab.optim.sgd", globals, 80, true), "function optim.sgd(given)")
+  check.contains(help_text.of("lab.optim.sgd", globals, 80, true),
+    "function optim.sgd(given)")
   check.contains(help_text.of("lab.sum", globals, 80, true), "This is written in C.")
   check.contains(help_text.of("rotary", globals, 80, true), "lab.model.transformer")
   for word, want in pairs { trian = "no help for 'trian' (did you mean 'train'?)",
@@ -203,11 +208,13 @@ check.test("a training is a curve", function()
   local said = show.text(log)
   check.contains(said, "training: 40 steps, stopped by steps, loss ")
   check.contains(said, "\n  on 32 fresh sequences: mse ")
-  check.equal(said:match "\n  loss  ([_.:=+*#-]+)  [%d.e-]+ to [%d.e-]+" ~= nil, true, said)
+  check.equal(said:match "\n  loss  ([_.:=+*#-]+)  [%d.e-]+ to [%d.e-]+" ~= nil, true,
+    said)
 end)
 
 check.test("sparklines", function()
-  check.equal({ show.sparkline({ 0, 1, 2, 3, 4, 5, 6, 7 }, 8, false) }, { "_.:-=+*#", false })
+  check.equal({ show.sparkline({ 0, 1, 2, 3, 4, 5, 6, 7 }, 8, false) },
+    { "_.:-=+*#", false })
   check.equal({ show.sparkline({ 1000, 100, 10, 1 }, 4, true) }, { "█▆▃▁", true })
   check.equal((show.sparkline({ 2, 2, 2 }, 8, false)), "___")
   check.equal((show.sparkline({ 1, 0 / 0, 3 }, 8, false)), "_?#")
@@ -250,7 +257,14 @@ check.test("questions and commands among the lines of a pipe", function()
     local opt = lab.options { count = 1 }
     made = opt.count
     return opt.count * 2, arg[0] ]])
-  local r = piped "%run s.lua --count=4\nmade\n%time made + 1\nx = 3;\nx\n%who\n?lab.sha256"
+  local r = piped [[
+%run s.lua --count=4
+made
+%time made + 1
+x = 3;
+x
+%who
+?lab.sha256]]
   check.equal(r.code, 0, r.err)
   check.contains(r.out, "8\ns.lua\n4\n5\n3\nmade  4\nx     3\nlab.sha256(path)\n")
   check.contains(r.err, " s on the clock, ")

@@ -105,8 +105,10 @@ end)
 
 check.test("--quiet: results and claims, nothing on stderr", function()
   local r = run(begin .. [[
-    print "x" run:claim("a", 1, "<", 1) run:claim("b", 1, "<=", 1) run:table({ "a" }, { { 1 } })]],
-    "--quiet")
+    print "x"
+    run:claim("a", 1, "<", 1)
+    run:claim("b", 1, "<=", 1)
+    run:table({ "a" }, { { 1 } })]], "--quiet")
   check.equal(r.code, 2)
   check.equal(r.out, "x\nFAILS  a: 1 < 1\nholds  b: 1 <= 1\na\n-\n1\n")
   check.equal(r.err, "")
@@ -151,7 +153,8 @@ check.test("wrong use is blamed on the script's line", function()
     ['run:add("a", 1)'] = "expected a table of results, got a number",
     ['run:add("a", {}) run:add("a", {})'] = "'a' has been added before",
     ['run:add("a", { f = { print } })'] = "JSON: cannot say a function",
-    ['run:add("soft", {}) print(run.sof)'] = "nothing was added under this label (did you mean 'soft'?)",
+    ['run:add("soft", {}) print(run.sof)'] =
+      "nothing was added under this label (did you mean 'soft'?)",
     ['run:figure("f", 1)'] = "expected a figure of lab.plot, got a number",
     ['run:array("f", 1)'] = "expected a tensor, got a number",
     ['run:weights("f", {})'] = "expected a model, got a table",
@@ -208,7 +211,8 @@ end
 check.test("a reader that goes away ends the script, and the record says so",
   function()
     process.write(folder .. "/s.lua", begin .. "while true do print(1) end")
-    local r = process.shell(("cd '%s' && { %s run s --out=o; echo $? >code; } | head -1"):format(
+    local r = process.shell(("cd '%s' && { %s run s --out=o; echo $? >code; } | "
+      .. "head -1"):format(
       folder, os.getenv "SINKLAB_BINARY"))
     check.equal(r.out, "1\n")
     check.equal(process.read(folder .. "/code"), "141\n")

@@ -23,7 +23,8 @@ local function five_runs()
   process.write(folder .. "/s.lua", script)
   process.write(folder .. "/bad.lua", "require 'sinklab'.run() error 'no luck'")
   for seed = 1, 4 do
-    local r = sinklab { "run", "s.lua", "--seed=" .. seed, "--lr=" .. seed / 5, "--quiet" }
+    local r = sinklab { "run", "s.lua", "--seed=" .. seed, "--lr=" .. seed / 5,
+      "--quiet" }
     check.equal(r.code, seed > 2 and 2 or 0, r.err)
   end
   check.equal(sinklab { "run", "bad.lua", "--quiet" }.code, 1)
@@ -144,11 +145,13 @@ end)
 
 check.test("prune removes only what the filter says, and not through links", function()
   local runs = five_runs()
-  process.shell("mkdir -p " .. folder .. "/kept && touch " .. folder .. "/kept/x && ln -s ../../kept "
-    .. folder .. "/runs/" .. runs:list()[5].folder .. "/link")
-  check.contains(sinklab({ "runs", "prune", "status=failed" }).out, "1 run would be removed")
+  process.shell(("cd '%s' && mkdir -p kept && touch kept/x && "
+    .. "ln -s ../../kept runs/%s/link"):format(folder, runs:list()[5].folder))
+  check.contains(sinklab({ "runs", "prune", "status=failed" }).out,
+    "1 run would be removed")
   check.equal(#runs:list(), 5)
-  check.contains(sinklab({ "runs", "prune", "status=failed", "--yes" }).out, "1 run removed")
+  check.contains(sinklab({ "runs", "prune", "status=failed", "--yes" }).out,
+    "1 run removed")
   check.equal(seeds(runs:list()), { 1, 2, 3, 4 })
   check.equal(#core.folder(folder .. "/runs"), 5) -- and the index
   check.equal(core.file_exists(folder .. "/kept/x"), true)
@@ -236,8 +239,8 @@ check.test("runs begun in the same second get directories of their own", functio
   process.shell("rm -rf '" .. folder .. "/runs'")
   process.write(folder .. "/s.lua", script)
   local binary = os.getenv "SINKLAB_BINARY"
-  process.shell(("cd '%s' && for i in 1 2 3 4 5 6; do '%s' run s.lua --seed=$i --quiet & done; wait")
-    :format(folder, binary))
+  process.shell(("cd '%s' && for i in 1 2 3 4 5 6; do "
+    .. "'%s' run s.lua --seed=$i --quiet & done; wait"):format(folder, binary))
   local list = assert(lab.runs(folder .. "/runs"):list())
   local found = seeds(list)
   table.sort(found)
@@ -283,7 +286,9 @@ end]])
   for who = 1, 8 do
     for name in process.read(folder .. "/committed" .. who):gmatch "(%S+)\n" do
       committed = committed + 1
-      if not there[name] then error(("%s was committed and is lost (seed 7)"):format(name)) end
+      if not there[name] then
+        error(("%s was committed and is lost (seed 7)"):format(name))
+      end
     end
   end
   check.equal(assert(db:rows "pragma integrity_check"), { { integrity_check = "ok" } })
@@ -295,8 +300,8 @@ end)
 check.test("wrong use raises at the caller's line", function()
   check.raises("lab.runs: the folder must be a string, got 3", lab.runs, 3)
   local runs = lab.runs(folder .. "/runs")
-  check.raises("runs:list: no such option 'were' (did you mean 'where'?)", runs.list, runs,
-    { were = {} })
+  check.raises("runs:list: no such option 'were' (did you mean 'where'?)", runs.list,
+    runs, { were = {} })
   check.raises("runs:show: the name must be a string, got nil", runs.show, runs)
   local none, message = lab.runs(folder .. "/missing"):list()
   check.equal(none, nil)

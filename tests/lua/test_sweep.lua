@@ -39,7 +39,9 @@ check.test("numbers keep every bit, text every byte", function()
     2 ^ 53 + 1, 1, 1.0 }
   local text = "\0\1\r\n\"\\\255 " .. ("x"):rep(100000)
   local got = lab.sweep { points = { { numbers, text } }, quiet = true,
-    run = function(p) return { p[1], p[2], 0 / 0, { deep = { true, false } } } end }[1].result
+    run = function(p)
+      return { p[1], p[2], 0 / 0, { deep = { true, false } } }
+    end }[1].result
   for i, x in ipairs(numbers) do
     check.equal(("%q"):format(got[1][i]), ("%q"):format(x))
   end
@@ -65,8 +67,8 @@ check.test("a module's name stands for its function", function()
   package.path = folder .. "/?.lua;" .. package.path
   check.equal(results(lab.sweep { points = { 1, 2 }, run = "doubled", quiet = true }),
     { 2, 4 })
-  check.contains(lab.sweep { points = { 1 }, run = "no_function", quiet = true }[1].failed,
-    "module 'no_function' returns a number, not a function")
+  check.contains(lab.sweep { points = { 1 }, run = "no_function",
+    quiet = true }[1].failed, "module 'no_function' returns a number, not a function")
   check.contains(lab.sweep { points = { 1 }, run = "not_there", quiet = true }[1].failed,
     "module 'not_there' not found")
 end)
@@ -96,7 +98,8 @@ check.test("trained in a worker or here: the same bits", function()
   local function run(seed)
     local task = lab.task.trigger_mean {}
     local model = lab.model.attention_only { task = task, seed = seed }
-    return lab.train(model, task, { steps = 30, seed = seed, quiet = true, eval = 0 }).loss
+    return lab.train(model, task,
+      { steps = 30, seed = seed, quiet = true, eval = 0 }).loss
   end
   local runs = lab.sweep { points = { 0, 1 }, run = run, quiet = true }
   check.equal(results(runs), { run(0), run(1) })
@@ -113,10 +116,12 @@ check.test("what cannot be sent is named", function()
   loop[1] = loop
   refuse("'task', which option 'run' captures, is a sinklab.task; only plain data",
     { run = function() return task end })
-  refuse("'x', which option 'run' captures, is a tensor", { run = function() return x end })
+  refuse("'x', which option 'run' captures, is a tensor",
+    { run = function() return x end })
   refuse("option 'with'.model is a table with a metatable",
     { run = function() end, with = { model = setmetatable({}, {}) } })
-  refuse("point 2[1][1] contains itself", { run = function() end, points = { 1, { loop } } })
+  refuse("point 2[1][1] contains itself",
+    { run = function() end, points = { 1, { loop } } })
   refuse("point 1 is a function", { run = function() end, points = { print } })
   refuse("option 'run' is missing", {})
   refuse("no such option 'worker' (did you mean 'workers'?)",

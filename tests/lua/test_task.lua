@@ -89,8 +89,8 @@ check.test("tasks of one's own: token ids, losses, mistakes", function()
   check.raises("task 'mine': the sampler must return { x = tensor, y = tensor, ... }",
     task.batch, task)
   given.loss = "mes"
-  check.raises("option 'loss' is 'mes'; it must be mse or cross_entropy (did you mean 'mse'?)",
-    lab.task, given)
+  check.raises("option 'loss' is 'mes'; it must be mse or cross_entropy "
+    .. "(did you mean 'mse'?)", lab.task, given)
   check.raises("lab.task: option 'name' is missing (a string)", lab.task,
     { sample = sample })
   check.raises("lab.task: option 'seq_len' is missing (a whole number)", lab.task,

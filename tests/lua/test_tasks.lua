@@ -65,7 +65,8 @@ local function check_family(what, o)
         local want = i == j and answers[o.kinds[kind]](x, seen, k, j)
             or content and default or 0
         if o.residual then want = want + x[i][k] end
-        check.close(y[i][k], want, 1e-15, 1e-14, ("%s: row %d, coordinate %d"):format(what, i, k))
+        check.close(y[i][k], want, 1e-15, 1e-14,
+          ("%s: row %d, coordinate %d"):format(what, i, k))
       end
     end
   end
@@ -98,10 +99,10 @@ check.test("trigger tasks: several kinds, a default, no trigger", function()
   check.equal(check_family("idle", { kinds = { "mean" },
     task = lab.task.idle { seq_len = 6, d_model = 7 } }), 60)
   check.raises("this task has no trigger", lab.task.idle, { present = 1 })
-  check.raises("option 'answer' is 'meen'; it must be mean, sum, max or copy (did you mean 'mean'?)",
-    lab.task.trigger_kinds, { answers = { "meen", "max" } })
-  check.raises("option 'answers' has 1 items; it must have 2 to 4", lab.task.trigger_kinds,
-    { answers = { "max" } })
+  check.raises("option 'answer' is 'meen'; it must be mean, sum, max or copy "
+    .. "(did you mean 'mean'?)", lab.task.trigger_kinds, { answers = { "meen", "max" } })
+  check.raises("option 'answers' has 1 items; it must have 2 to 4",
+    lab.task.trigger_kinds, { answers = { "max" } })
 end)
 
 check.test("trigger tasks: anchors absent, random, moved, two", function()
@@ -118,7 +119,8 @@ check.test("trigger tasks: anchors absent, random, moved, two", function()
   check.close(first, 100, 4 * math.sqrt(50), 0, "binomial (200, 1/2)")
   _, bos = check_family("moved", { kinds = { "mean" }, task = of { bos = "moved" } })
   check.equal(bos, { true, true, true, true, true, true })
-  _, bos = check_family("two", { kinds = { "mean" }, anchors = 2, task = of { anchors = 2 } })
+  _, bos = check_family("two",
+    { kinds = { "mean" }, anchors = 2, task = of { anchors = 2 } })
   check.equal(bos, { true, true })
   -- The shortest sequence leaves its trigger one place.
   task = lab.task.trigger_mean { anchors = 2, seq_len = 3 }
@@ -234,7 +236,8 @@ end)
 
 --- Counts of the corpus, by another way than the library's.
 local function corpus()
-  local file <close> = assert(io.open(arg[0]:match "^(.*)/tests/" .. "/scripts/data/shakespeare.txt"))
+  local source = arg[0]:match "^(.*)/tests/"
+  local file <close> = assert(io.open(source .. "/scripts/data/shakespeare.txt"))
   local text = file:read "a"
   local single, pairs_of = {}, {}
   for i = 1, #text do
@@ -245,7 +248,8 @@ local function corpus()
   return single, pairs_of, #text
 end
 
-check.test("backcopy: after a trigger the token before it, else a bigram of the text", function()
+check.test("backcopy: after a trigger the token before it, else a bigram of the text",
+  function()
   local single, pairs_of = corpus()
   local task = lab.task.backcopy { seq_len = 64 }
   local letters, order = task.letters, {}
@@ -261,7 +265,8 @@ check.test("backcopy: after a trigger the token before it, else a bigram of the 
   local oracle, rows, least = task.oracle(found):totable(), 0, 0
   for s, x in ipairs(batch.x) do
     check.equal(x[1], 65., "BOS")
-    check.equal({ table.unpack(x, 2) }, { table.unpack(batch.y[s], 1, 63) }, "y is x moved")
+    check.equal({ table.unpack(x, 2) }, { table.unpack(batch.y[s], 1, 63) },
+      "y is x moved")
     for i = 1, #x do
       local at = function(id) return letters[id // 1 + 1] end
       local token, following, before = at(x[i]), at(batch.y[s][i]), at(x[i - 1] or 65)
@@ -300,7 +305,8 @@ check.test("backcopy: frequencies of what a letter is followed by", function()
   end
   for _, following in ipairs { "e", "a", "i", " " } do
     local p = pairs_of["h" .. following] / single.h
-    check.close(count[following] / n, p, 4 * math.sqrt(p * (1 - p) / n), 0, "h" .. following)
+    check.close(count[following] / n, p, 4 * math.sqrt(p * (1 - p) / n), 0,
+      "h" .. following)
   end
 end)
 
@@ -342,7 +348,8 @@ check.test("backcopy: variants, BOS tokens and the delimiter", function()
   task, batch = rows { variant = "dormant_markov" }
   for s, x in ipairs(batch.x) do
     for i = 3, #x do
-      local from = task.letters[(batch.is_trigger[s][i] == 1 and x[i - 1] or x[i]) // 1 + 1]
+      local before = batch.is_trigger[s][i] == 1 and x[i - 1] or x[i]
+      local from = task.letters[before // 1 + 1]
       local pair = from .. task.letters[batch.y[s][i] // 1 + 1]
       check.equal(pairs_of[pair] ~= nil, true, "not a pair of the text: " .. pair)
     end
@@ -362,8 +369,8 @@ check.test("backcopy: variants, BOS tokens and the delimiter", function()
   end
   check.close(delimiters / tokens, 0.2, 4 * math.sqrt(0.16 / tokens), 0, "delimiters")
   check.equal(single.e > 0, true)
-  check.raises("option 'variant' is 'bmm'; it must be bbm, markov, dormant_markov, interpolate or icl (did you mean 'bbm'?)",
-    lab.task.backcopy, { variant = "bmm" })
+  check.raises("option 'variant' is 'bmm'; it must be bbm, markov, dormant_markov, "
+    .. "interpolate or icl (did you mean 'bbm'?)", lab.task.backcopy, { variant = "bmm" })
   check.raises("lab.task.backcopy: nowhere.txt: No such file or directory",
     lab.task.backcopy, { path = "nowhere.txt" })
 end)

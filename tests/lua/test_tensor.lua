@@ -11,7 +11,8 @@ local function counting(...)
 end
 
 check.test("constructors: values, shapes, precisions", function()
-  check.equal(core.tensor { { 1, 2 }, { 3, 4 } }:totable(), { { 1.0, 2.0 }, { 3.0, 4.0 } })
+  check.equal(core.tensor { { 1, 2 }, { 3, 4 } }:totable(),
+    { { 1.0, 2.0 }, { 3.0, 4.0 } })
   check.equal(core.tensor(0.1, "f64"):item(), 0.1)
   check.close(core.tensor(0.1):item(), 0.1, 1e-8)
   check.equal(core.tensor(0.1):item() == 0.1, false, "f32 by default")
@@ -33,20 +34,28 @@ check.test("fields", function()
 end)
 
 check.test("constructors refuse", function()
-  check.raises("tensor: a list of 1 on level 2, expected 2", core.tensor, { { 1, 2 }, { 3 } })
-  check.raises("tensor: number on level 2, expected a list of 2", core.tensor, { { 1, 2 }, 3 })
-  check.raises("tensor: element 2: expected a number, got table", core.tensor, { 1, { 2 } })
-  check.raises("tensor: element 3: expected a number, got string", core.tensor, { { 1, 2 }, { "3", 4 } })
-  check.raises("tensor: lists nested deeper than 6", core.tensor, { { { { { { { 1 } } } } } } })
+  check.raises("tensor: a list of 1 on level 2, expected 2", core.tensor,
+    { { 1, 2 }, { 3 } })
+  check.raises("tensor: number on level 2, expected a list of 2", core.tensor,
+    { { 1, 2 }, 3 })
+  check.raises("tensor: element 2: expected a number, got table", core.tensor,
+    { 1, { 2 } })
+  check.raises("tensor: element 3: expected a number, got string", core.tensor,
+    { { 1, 2 }, { "3", 4 } })
+  check.raises("tensor: lists nested deeper than 6", core.tensor,
+    { { { { { { { 1 } } } } } } })
   local loop = {}
   loop[1] = loop
   check.raises("nested deeper", core.tensor, loop)
   check.raises("tensor: expected a number or a nested list, got string", core.tensor, "3")
   check.raises("unknown dtype 'f16': must be 'f32' or 'f64'", core.tensor, 1, "f16")
-  check.raises("zeros: a size must be a whole number from 0, got -1", core.zeros, { 2, -1 })
+  check.raises("zeros: a size must be a whole number from 0, got -1", core.zeros,
+    { 2, -1 })
   check.raises("zeros: a size must be a whole number from 0, got 1.5", core.zeros, 1.5)
-  check.raises("zeros: a size must be a whole number from 0, got string", core.zeros, { "2" })
-  check.raises("zeros: 7 axes are too many: at most 6", core.zeros, { 1, 1, 1, 1, 1, 1, 1 })
+  check.raises("zeros: a size must be a whole number from 0, got string", core.zeros,
+    { "2" })
+  check.raises("zeros: 7 axes are too many: at most 6", core.zeros,
+    { 1, 1, 1, 1, 1, 1, 1 })
   check.raises("zeros: expected a shape such as { 2, 3 }, got no value", core.zeros)
   check.raises("is too large", core.zeros, { 1 << 40, 1 << 40 })
   check.raises("number expected", core.full, { 2 })
@@ -73,12 +82,14 @@ check.test("views share their numbers", function()
   check.equal(row:totable(), { 20.0, 21.0, 22.0, 23.0 })
   row:fill(-1)
   check.equal(t:get(2, 3, 4), -1.0)
-  check.equal(t:narrow(-1, 2, 2):select(1, 1):totable(), { { 1.0, 2.0 }, { 5.0, 6.0 }, { 9.0, 10.0 } })
+  check.equal(t:narrow(-1, 2, 2):select(1, 1):totable(),
+    { { 1.0, 2.0 }, { 5.0, 6.0 }, { 9.0, 10.0 } })
   check.equal(t:narrow(2, -1, 1).shape, { 2, 1, 4 })
   check.equal(t:narrow(2, 4, 0).count, 0)
   check.equal(t:transpose(1, -1).shape, { 4, 3, 2 })
   check.equal(t:transpose(1, -1):get(2, 3, 1), t:get(1, 3, 2))
-  check.equal(core.arange(3):broadcast { 2, 3 }:totable(), { { 0.0, 1.0, 2.0 }, { 0.0, 1.0, 2.0 } })
+  check.equal(core.arange(3):broadcast { 2, 3 }:totable(),
+    { { 0.0, 1.0, 2.0 }, { 0.0, 1.0, 2.0 } })
   local flat = t:reshape { -1 }
   flat:set(1, 7)
   check.equal(t:get(1, 1, 1), 7.0, "a view where it can be one")
@@ -91,9 +102,11 @@ end)
 
 check.test("views refuse", function()
   local t = counting(2, 3)
-  check.raises("narrow: axis 3 of shape (2, 3): must be 1 to 2 or -2 to -1", t.narrow, t, 3, 1, 1)
+  check.raises("narrow: axis 3 of shape (2, 3): must be 1 to 2 or -2 to -1", t.narrow, t,
+    3, 1, 1)
   check.raises("narrow: axis 0 of shape (2, 3)", t.narrow, t, 0, 1, 1)
-  check.raises("narrow: start 2 with length 3 does not fit axis 2, which has size 3", t.narrow, t, 2, 2, 3)
+  check.raises("narrow: start 2 with length 3 does not fit axis 2, which has size 3",
+    t.narrow, t, 2, 2, 3)
   check.raises("narrow: start 0 with", t.narrow, t, 2, 0, 1)
   check.raises("narrow: start 1 with length -1", t.narrow, t, 2, 1, -1)
   check.raises("narrow: start", t.narrow, t, 2, math.mininteger, 1)
@@ -101,9 +114,12 @@ check.test("views refuse", function()
   check.raises("select: index 3 is outside axis 1, which has size 2", t.select, t, 1, 3)
   check.raises("select: a tensor of shape () has no axis", t.select, core.tensor(1), 1, 1)
   check.raises("transpose: axis -3", t.transpose, t, -3, 1)
-  check.raises("reshape: shape (2, 3) of 6 elements cannot become (4, -1)", t.reshape, t, { 4, -1 })
-  check.raises("reshape: shape (3, 2) of 6 elements cannot become (7)", t.reshape, t:transpose(1, 2), { 7 })
-  check.raises("broadcast: shape (2, 3) does not broadcast to (2, 4)", t.broadcast, t, { 2, 4 })
+  check.raises("reshape: shape (2, 3) of 6 elements cannot become (4, -1)", t.reshape, t,
+    { 4, -1 })
+  check.raises("reshape: shape (3, 2) of 6 elements cannot become (7)", t.reshape,
+    t:transpose(1, 2), { 7 })
+  check.raises("broadcast: shape (2, 3) does not broadcast to (2, 4)", t.broadcast, t,
+    { 2, 4 })
   check.raises("a size must be", t.broadcast, t, { -1, 3 })
 end)
 
@@ -112,7 +128,8 @@ check.test("copy, clone, to", function()
   local u = core.zeros({ 2, 2 }, "f32")
   check.equal(u:copy(t:transpose(1, 2)) == u, true)
   check.equal(u:totable(), { { 0.0, 2.0 }, { 1.0, 3.0 } })
-  check.raises("cannot copy shape (2, 2) into shape (2)", core.zeros(2).copy, core.zeros(2), t)
+  check.raises("cannot copy shape (2, 2) into shape (2)", core.zeros(2).copy,
+    core.zeros(2), t)
   local c = t:transpose(1, 2):clone()
   c:fill(5)
   check.equal(t:get(1, 1), 0.0)
@@ -133,15 +150,18 @@ end)
 
 check.test("names that do not exist", function()
   local t = counting(2)
-  check.raises("a tensor has no field or method 'shap' (did you mean 'shape'?)", function() return t.shap end)
-  check.raises("a tensor has no field or method 'reshap' (did you mean 'reshape'?)", function() return t:reshap { 2 } end)
+  check.raises("a tensor has no field or method 'shap' (did you mean 'shape'?)",
+    function() return t.shap end)
+  check.raises("a tensor has no field or method 'reshap' (did you mean 'reshape'?)",
+    function() return t:reshap { 2 } end)
   check.raises("a tensor is not indexed by a number", function() return t[1] end)
 end)
 
 check.test("text", function()
   check.equal(tostring(core.tensor { { 1, -2.5 }, { 3, 4 } }),
     "tensor (2, 2) f32  min -2.5  mean 1.375  max 4\n     1  -2.5\n     3     4")
-  check.equal(tostring(core.zeros { 11, 10 }), "tensor (11, 10) f32  min 0  mean 0  max 0")
+  check.equal(tostring(core.zeros { 11, 10 }),
+    "tensor (11, 10) f32  min 0  mean 0  max 0")
   check.equal(tostring(core.tensor(0.5)), "tensor () f32  0.5")
 end)
 
@@ -192,8 +212,10 @@ check.test("files: safetensors", function()
   check.equal(core.save_safetensors(path, {}), true)
   check.equal(select("#", core.load_safetensors(path)), 2)
   check.raises("'w' must be a tensor, got number", core.save_safetensors, path, { w = 1 })
-  check.raises("names must be strings, got number", core.save_safetensors, path, { core.zeros(1) })
-  check.raises("'step' must be a string, got number", core.save_safetensors, path, {}, { step = 7 })
+  check.raises("names must be strings, got number", core.save_safetensors, path,
+    { core.zeros(1) })
+  check.raises("'step' must be a string, got number", core.save_safetensors, path, {},
+    { step = 7 })
   check.raises("'a' goes on after a NUL", core.save_safetensors, path,
     { ["a\0b"] = core.zeros(1) })
   check.raises("'7' goes on after a NUL", core.save_safetensors, path, {},

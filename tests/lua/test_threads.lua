@@ -28,8 +28,9 @@ local q, k, v = draw:normal(0, 2, { B, T, H * D }), draw:normal(0, 1, { B, T, G 
   draw:normal(0, 1, { B, T, G * D })
 local output = draw:normal(0, 1, { 40, H * D })
 local c = lab.sinks.collect { layers = 4, heads = H, tokens = T, samples = 2 * B,
-  batch = B, measures = { "columns", "share", "norms", "logits" }, keep = { { 1, 1 }, { 3, 6 } },
-  thresholds = { 0.1, 0.2 }, length = lab.tensor { T, 50, 31, T },
+  batch = B, measures = { "columns", "share", "norms", "logits" },
+  keep = { { 1, 1 }, { 3, 6 } }, thresholds = { 0.1, 0.2 },
+  length = lab.tensor { T, 50, 31, T },
   output = function(layer) return layer ~= 2 and output or nil end }
 for sample = 1, 2 * B, B do
   c:watch(sample, function()

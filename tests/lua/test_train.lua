@@ -13,7 +13,8 @@ check.test("named schedules are lists of points", function()
     { 8., 0., "hold" } })
   check.equal(core.schedule_at(wsd, 5), 0.5)
   check.equal(core.schedule_at({ { 0, 1, "linear" }, { 10, 2 } }, 5), 1.5)
-  check.equal(#core.schedule("step", { lr = 1, factor = 0.5, every = 10, steps = 95 }), 10)
+  check.equal(#core.schedule("step", { lr = 1, factor = 0.5, every = 10, steps = 95 }),
+    10)
 end)
 
 check.test("mistakes in schedules are named", function()
@@ -22,7 +23,8 @@ check.test("mistakes in schedules are named", function()
   refuse("schedule wsd: no option 'shpe' (did you mean 'shape'?)", "wsd", { shpe = 1 })
   refuse("schedule linear: 'steps' must be given", "linear", { from = 1, to = 0 })
   refuse("schedule constant.lr: expected number, got string", "constant", { lr = "x" })
-  refuse("'cube' is not one of 'linear' and 'sqrt'", "wsd", { lr = 1, decay_start = 1, steps = 9, shape = "cube" })
+  refuse("'cube' is not one of 'linear' and 'sqrt'", "wsd",
+    { lr = 1, decay_start = 1, steps = 9, shape = "cube" })
   refuse("steps is 3, allowed is at least warmup + 1 = 6", "warmup_cosine",
     { lr = 1, warmup = 5, steps = 3 })
   local function at(part, points) check.raises(part, core.schedule_at, points, 0) end

@@ -139,7 +139,8 @@ check.test("mistakes are named", function()
   refuse("the second argument must be a task made by lab.task, got nil", model)
   refuse("option 'optimizer' must be made by lab.optim", model, task,
     { optimizer = { lr = 1 } })
-  refuse("must be made by lab.optim (try lab.optim.adam", model, task, { optimizer = "adam" })
+  refuse("must be made by lab.optim (try lab.optim.adam", model, task,
+    { optimizer = "adam" })
   refuse("no such option 'step' (did you mean 'steps'?)", model, task, { step = 1 })
   refuse("lab.train: stop: no such option 'lin' (did you mean 'linf'?)", model, task,
     { stop = { lin = 1 } })

@@ -9,7 +9,8 @@ local folder = process.folder "trial"
 check.test("every task of the atlas trains and is measured", function()
   for _, name in ipairs(trial.names()) do
     local r = trial.run { task = name, steps = 2, batch = 8, samples = 8 }
-    check.equal(r.error == r.error and r.error > -0.1, true, name .. ": error " .. r.error)
+    check.equal(r.error == r.error and r.error > -0.1, true,
+      name .. ": error " .. r.error)
     check.equal(r.first >= 0 and r.first <= 1, true, name .. ": weight " .. r.first)
   end
 end)
@@ -35,7 +36,8 @@ check.test("a store keeps every bit, and knows a point by all its settings", fun
   check.equal(store:get(point), nil)
   store:put(point, { error = 0.1 + 0.2, steps = 7 })
   local again = trial.store(path)
-  check.equal(again:get { lr = 1e-3, seed = 1, task = "mean" }, { error = 0.1 + 0.2, steps = 7 })
+  check.equal(again:get { lr = 1e-3, seed = 1, task = "mean" },
+    { error = 0.1 + 0.2, steps = 7 })
   check.equal(again:get { lr = 2e-3, seed = 1, task = "mean" }, nil)
   process.write(path, "{ \"results\": ")
   local none, message = trial.store(path)
