@@ -43,6 +43,22 @@ START_TEST (text_of_a_small_map) {
 }
 END_TEST
 
+/* Numbers that leave a sparkline no room beside it go below it. */
+START_TEST (sparklines_beside_long_numbers) {
+  static double y[1000];
+  sl_series s = { .n = LENGTH (y), .y = y };
+  sl_figure *f = new_figure ((sl_figure_spec){ 0 });
+  char *text;
+  for (size_t i = 0; i < LENGTH (y); i++) y[i] = -1.23e-10 - 1e-13 * (double)i;
+  add_lines (f, (sl_lines){ .n = 1, .series = &s });
+  text = sl_figure_text (f, (sl_text_style){ SL_TEXT_PLAIN, 0, 20 }, NULL);
+  ck_assert_ptr_nonnull (strstr (text, "\n-1.23e-10 to -2.23e-10\n"));
+  ck_assert_uint_eq (strcspn (text, "\n"), 20);
+  sl_free (text);
+  sl_figure_free (f);
+}
+END_TEST
+
 /* No line is wider than asked for, whatever the figure. */
 START_TEST (text_fits_the_terminal) {
   static const int widths[] = { 20, 33, 80, 132 };
@@ -183,6 +199,8 @@ START_TEST (styles_of_terminals) {
   ck_assert_int_eq (s.utf8, 1);
   ck_assert_int_eq (s.columns, 20);
   setenv ("LC_ALL", "C", 1);
+  setenv ("COLUMNS", "99999999999", 1);
+  ck_assert_int_eq (sl_text_style_for (-1).columns, SL_MOST_COLUMNS);
   setenv ("COLUMNS", "120", 1);
   s = sl_text_style_for (-1);
   ck_assert_int_eq (s.utf8, 0);
@@ -218,7 +236,7 @@ START_TEST (colours_of_terminals) {
 }
 END_TEST
 
-SUITE_MAIN ("plot_text", text_of_a_small_map, text_fits_the_terminal,
-            text_of_lines, lines_on_a_canvas, lines_out_of_range,
-            left_out_points_are_counted, styles_of_terminals,
-            colours_of_terminals)
+SUITE_MAIN ("plot_text", text_of_a_small_map, sparklines_beside_long_numbers,
+            text_fits_the_terminal, text_of_lines, lines_on_a_canvas,
+            lines_out_of_range, left_out_points_are_counted,
+            styles_of_terminals, colours_of_terminals)

@@ -374,9 +374,9 @@ static void add_panel (lua_State *L, sl_figure *f, int index,
                kind);
 }
 
-/* figure { what =, title =, caption =, rows =, columns =, shared =,
-** dpi =, panels = { { kind = "heat" | "lines", ... }, ... } } -> figure.
-** Raises on wrong use; 'what' names the caller in sentences. */
+/* figure { what =, title =, caption =, rows =, columns =, shared =, dpi =,
+** size =, panels = { { kind = "heat" | "lines" | "bars", ... }, ... } } ->
+** figure. Raises on wrong use; 'what' names the caller in sentences. */
 static int figure_new (lua_State *L) {
   static const char *const keys[] = { "what",    "title",  "caption", "rows",
                                       "columns", "shared", "dpi",     "size",
@@ -467,8 +467,8 @@ static int figure_text (lua_State *L) {
   sl_figure *f = check_figure (L, 1);
   sl_text_style style = sl_text_style_for (STDOUT_FILENO);
   lua_Integer columns = luaL_optinteger (L, 2, style.columns);
-  luaL_argcheck (L, columns >= 20 && columns <= 1000, 2,
-                 "20 to 1000 columns are allowed");
+  luaL_argcheck (L, columns >= SL_LEAST_COLUMNS && columns <= SL_MOST_COLUMNS,
+                 2, "20 to 1000 columns are allowed");
   style.columns = (int)columns;
   return push_text (L, f, style);
 }

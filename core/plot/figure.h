@@ -134,10 +134,11 @@ typedef enum sl_text_colours {
   SL_TEXT_256,
   SL_TEXT_TRUE
 } sl_text_colours;
+enum { SL_LEAST_COLUMNS = 20, SL_MOST_COLUMNS = 1000 };
 typedef struct sl_text_style {
   sl_text_colours colours;
   int utf8;
-  int columns; /* width of the terminal; at least 20 */
+  int columns; /* width of the terminal; taken to the nearest of 20..1000 */
 } sl_text_style;
 
 /* The style that suits the file descriptor: plain unless it is a terminal, and

@@ -64,8 +64,6 @@ static void place_bar (sl_work *w, sl_bar *bar, double x, double y) {
                    y + height / 2);
 }
 
-/* ---- panels ---- */
-
 /* ---- legends ---- */
 
 /* Width of the legend with the gap before it, 0 for none; *high: its height. */
@@ -252,15 +250,25 @@ static double extent (const double *a, const double *b, const double *c, int n,
   return sum;
 }
 
-static void compose (sl_work *w, const char *caption) {
-  sl_layout *l = w->l;
-  const sl_figure *f = l->figure;
-  const sl_panel *first = &f->panel[0];
-  double pixel = 72.0 / f->dpi;
-  double grid_w, grid_h, before = 0, after = 0, below = 0, bar_h = 0;
-  double plots_h = 0;
-  double content, inner, x0, x, y;
-  sl_box title, note;
+/* The panels with their margins, and what stands around all of them. */
+typedef struct grid {
+  double w, h;
+  double plots_w, plots_h; /* without the outermost margins */
+  double column_gap, row_gap;
+  /* Of a figure whose panels share: labels before and below the panels, a bar
+  ** (that high) or legend after them. */
+  double before, after, below, bar_h;
+} grid;
+
+static void find_extent (const sl_work *w, grid *g) {
+  g->w = extent (w->left, w->width, w->right, w->columns, g->column_gap);
+  g->h = extent (w->top, w->height, w->bottom, w->rows, g->row_gap);
+  g->plots_w = g->w - w->left[0] - w->right[w->columns - 1];
+  g->plots_h = g->h - w->top[0] - w->bottom[w->rows - 1];
+}
+
+static void measure_panels (sl_work *w, grid *g) {
+  const sl_figure *f = w->l->figure;
   for (int i = 0; i < f->n; i++) {
     int r = i / f->columns, c = i % f->columns;
     const sl_need *n = &w->panel[i];
@@ -275,81 +283,101 @@ static void compose (sl_work *w, const char *caption) {
   for (int c = 0; c < w->columns; c++) w->right[c] = snap (w, w->right[c]);
   for (int r = 0; r < w->rows; r++) w->top[r] = snap (w, w->top[r]);
   for (int r = 0; r < w->rows; r++) w->bottom[r] = snap (w, w->bottom[r]);
-  double column_gap = snap (w, COLUMN_GAP), row_gap = snap (w, ROW_GAP);
-  grid_w = extent (w->left, w->width, w->right, w->columns, column_gap);
-  grid_h = extent (w->top, w->height, w->bottom, w->rows, row_gap);
-  if (f->shared) {
-    double plots_w = grid_w - w->left[0] - w->right[w->columns - 1], tall;
-    sl_box xlabel, ylabel, quantity = { 0 };
-    int has_bar = first->kind->has_bar;
-    double legend_h = 0, legend_w = 0;
-    plots_h = grid_h - w->top[0] - w->bottom[w->rows - 1];
-    bar_h = plots_h < HIGHEST_BAR ? plots_h : HIGHEST_BAR;
-    if (has_bar)
-      quantity = sl_block_size (w, SL_AXIS_LABEL, first->heat.quantity, bar_h);
-    else
-      legend_w = legend_need (w, first, &l->legend, &legend_h);
-    xlabel = sl_block_size (w, SL_AXIS_LABEL, first->xlabel, plots_w);
-    ylabel = sl_block_size (w, SL_AXIS_LABEL, first->ylabel, plots_h);
-    widen (&w->left[0], snap (w, (xlabel.w - plots_w) / 2));
-    widen (&w->right[w->columns - 1], snap (w, (xlabel.w - plots_w) / 2));
-    tall = (larger (ylabel.w, quantity.w) - plots_h) / 2;
-    widen (&w->top[0],
-           snap (w, larger (tall, w->font.height[SL_TICK_LABEL] / 2)));
-    widen (&w->bottom[w->rows - 1],
-           snap (w, larger (tall, w->font.height[SL_TICK_LABEL] / 2)));
-    widen (&w->bottom[w->rows - 1], snap (w, legend_h - plots_h));
-    grid_w = plots_w + w->left[0] + w->right[w->columns - 1];
-    grid_h = plots_h + w->top[0] + w->bottom[w->rows - 1];
-    below = xlabel.h > 0 ? SL_GAP + xlabel.h : 0;
-    before = snap (w, ylabel.h > 0 ? SL_GAP + ylabel.h : 0);
-    for (int i = 0; i < f->n && has_bar; i++) {
-      l->bar.above |= f->panel[i].heat.any_above;
-      l->bar.below |= f->panel[i].heat.any_below;
-    }
-    if (has_bar)
-      after = BAR_GAP + bar_need (w, &l->bar, &first->heat, bar_h);
-    else if (legend_w > 0)
-      after = BAR_GAP + legend_w;
+  g->column_gap = snap (w, COLUMN_GAP), g->row_gap = snap (w, ROW_GAP);
+  find_extent (w, g);
+}
+
+/* The labels of the axes, and the bar or the legend, that all panels share. */
+static void measure_shared (sl_work *w, grid *g) {
+  sl_layout *l = w->l;
+  const sl_figure *f = l->figure;
+  const sl_panel *first = &f->panel[0];
+  const double half_tick = w->font.height[SL_TICK_LABEL] / 2;
+  double *right = &w->right[w->columns - 1], *bottom = &w->bottom[w->rows - 1];
+  double legend_h = 0, legend_w = 0, side, tall;
+  sl_box xlabel, ylabel, quantity = { 0 };
+  g->bar_h = g->plots_h < HIGHEST_BAR ? g->plots_h : HIGHEST_BAR;
+  if (first->kind->has_bar)
+    quantity = sl_block_size (w, SL_AXIS_LABEL, first->heat.quantity, g->bar_h);
+  else
+    legend_w = legend_need (w, first, &l->legend, &legend_h);
+  xlabel = sl_block_size (w, SL_AXIS_LABEL, first->xlabel, g->plots_w);
+  ylabel = sl_block_size (w, SL_AXIS_LABEL, first->ylabel, g->plots_h);
+  side = snap (w, (xlabel.w - g->plots_w) / 2);
+  tall = (larger (ylabel.w, quantity.w) - g->plots_h) / 2;
+  tall = snap (w, larger (tall, half_tick));
+  widen (&w->left[0], side), widen (right, side);
+  widen (&w->top[0], tall), widen (bottom, tall);
+  widen (bottom, snap (w, legend_h - g->plots_h));
+  find_extent (w, g);
+  g->below = xlabel.h > 0 ? SL_GAP + xlabel.h : 0;
+  g->before = snap (w, ylabel.h > 0 ? SL_GAP + ylabel.h : 0);
+  if (!first->kind->has_bar) {
+    g->after = legend_w > 0 ? BAR_GAP + legend_w : 0;
+    return;
   }
-  content = before + grid_w + after;
-  inner = larger (content, LEAST_TEXT);
-  title = sl_block_size (w, SL_TITLE, f->title, inner);
-  note = sl_block_size (w, SL_CAPTION, caption, inner);
-  inner = larger (content, larger (title.w, note.w));
-  l->width = snap (w, inner + 2 * PAGE_MARGIN);
-  x0 = snap (w, (l->width - content) / 2);
-  y = PAGE_MARGIN;
-  sl_put_block (w, SL_TITLE, f->title, larger (content, LEAST_TEXT),
-                l->width / 2, y);
-  y = snap (w, y + title.h + (title.h > 0 ? TITLE_GAP + 1 : 0));
-  if (f->shared) {
-    double top = y + w->top[0], left = x0 + before + w->left[0];
-    double plots_w = grid_w - w->left[0] - w->right[w->columns - 1];
-    sl_put_block (w, SL_AXIS_LABEL, first->xlabel, plots_w, left + plots_w / 2,
-                  y + grid_h + SL_GAP);
-    sl_put_vertical (w, SL_AXIS_LABEL, first->ylabel, plots_h, x0,
-                     top + plots_h / 2);
-    x = x0 + before + grid_w + BAR_GAP;
-    if (first->kind->has_bar)
-      place_bar (w, &l->bar, x, top + (plots_h - bar_h) / 2);
-    else
-      place_legend (w, &l->legend, x, top);
+  for (int i = 0; i < f->n; i++) {
+    l->bar.above |= f->panel[i].heat.any_above;
+    l->bar.below |= f->panel[i].heat.any_below;
   }
+  g->after = BAR_GAP + bar_need (w, &l->bar, &first->heat, g->bar_h);
+}
+
+/* The corner of all that belongs to the panels is (x, y). */
+static void place_shared (sl_work *w, const grid *g, double x, double y) {
+  sl_layout *l = w->l;
+  const sl_panel *first = &l->figure->panel[0];
+  const double top = y + w->top[0], left = x + g->before + w->left[0];
+  const double beside = x + g->before + g->w + BAR_GAP;
+  sl_put_block (w, SL_AXIS_LABEL, first->xlabel, g->plots_w,
+                left + g->plots_w / 2, y + g->h + SL_GAP);
+  sl_put_vertical (w, SL_AXIS_LABEL, first->ylabel, g->plots_h, x,
+                   top + g->plots_h / 2);
+  if (first->kind->has_bar)
+    place_bar (w, &l->bar, beside, top + (g->plots_h - g->bar_h) / 2);
+  else
+    place_legend (w, &l->legend, beside, top);
+}
+
+/* Returns where the last row ends. */
+static double place_panels (sl_work *w, const grid *g, double x0, double y) {
   for (int r = 0, i = 0; r < w->rows; r++) {
+    double x = x0 + g->before;
     y += w->top[r];
-    x = x0 + before;
-    for (int c = 0; c < w->columns && i < f->n; c++, i++) {
+    for (int c = 0; c < w->columns && i < w->l->figure->n; c++, i++) {
       x += w->left[c];
       place (w, i, x, y);
-      x += w->width[c] + w->right[c] + column_gap;
+      x += w->width[c] + w->right[c] + g->column_gap;
     }
-    y += w->height[r] + w->bottom[r] + (r + 1 < w->rows ? row_gap : 0);
+    y += w->height[r] + w->bottom[r] + (r + 1 < w->rows ? g->row_gap : 0);
   }
-  y += below;
+  return y;
+}
+
+/* From the top: the title, the panels with what they share, the caption. */
+static void compose (sl_work *w, const char *caption) {
+  sl_layout *l = w->l;
+  const sl_figure *f = l->figure;
+  const double pixel = 72.0 / f->dpi;
+  grid g = { 0 };
+  double content, wide, x, y;
+  sl_box title, note;
+  measure_panels (w, &g);
+  if (f->shared) measure_shared (w, &g);
+  content = g.before + g.w + g.after;
+  wide = larger (content, LEAST_TEXT);
+  title = sl_block_size (w, SL_TITLE, f->title, wide);
+  note = sl_block_size (w, SL_CAPTION, caption, wide);
+  l->width =
+      snap (w, larger (content, larger (title.w, note.w)) + 2 * PAGE_MARGIN);
+  x = snap (w, (l->width - content) / 2);
+  y = PAGE_MARGIN;
+  sl_put_block (w, SL_TITLE, f->title, wide, l->width / 2, y);
+  y = snap (w, y + title.h + (title.h > 0 ? TITLE_GAP + 1 : 0));
+  if (f->shared) place_shared (w, &g, x, y);
+  y = place_panels (w, &g, x, y) + g.below;
   if (note.h > 0) y += TITLE_GAP + 1;
-  sl_put_block (w, SL_CAPTION, caption, larger (content, LEAST_TEXT),
-                l->width / 2, y);
+  sl_put_block (w, SL_CAPTION, caption, wide, l->width / 2, y);
   l->height = ceil ((y + note.h + PAGE_MARGIN) / pixel) * pixel;
 }
 

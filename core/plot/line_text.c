@@ -226,11 +226,13 @@ static void put_sparks (const sl_panel *p, const sl_text_style *style,
   for (int i = 0; i < d->n; i++) {
     const sl_series_data *s = &d->series[i];
     const double *y = s->y ? s->y : s->high;
+    int room;
     sl_number_text (y[0], 3, a, sizeof a);
     sl_number_text (y[s->n - 1], 3, b, sizeof b);
+    room = columns - (int)(strlen (a) + strlen (b)) - 6;
     sl_put_wrapped (out, style, columns, s->label);
-    put_spark (d, s, columns - (int)(strlen (a) + strlen (b)) - 6, style, out);
-    sl_bytes_format (out, "  %s to %s\n", a, b);
+    put_spark (d, s, room > 0 ? room : columns, style, out);
+    sl_bytes_format (out, "%s%s to %s\n", room > 0 ? "  " : "\n", a, b);
   }
   sl_put_wrapped (out, style, columns, p->ylabel);
 }

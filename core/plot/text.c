@@ -17,12 +17,18 @@ static const char *variable (const char *name) {
   return value ? value : "";
 }
 
+static int allowed_columns (long n) {
+  return n < SL_LEAST_COLUMNS  ? SL_LEAST_COLUMNS
+         : n > SL_MOST_COLUMNS ? SL_MOST_COLUMNS
+                               : (int)n;
+}
+
 sl_text_style sl_text_style_for (int fd) {
   static const char *const locale[] = { "LC_ALL", "LC_CTYPE", "LANG" };
   sl_text_style s = { SL_TEXT_PLAIN, 0, 80 };
   const char *term = variable ("TERM"), *depth = variable ("COLORTERM");
   struct winsize size;
-  int columns = atoi (variable ("COLUMNS"));
+  long columns = strtol (variable ("COLUMNS"), NULL, 10);
   for (int i = 0; i < 3; i++) {
     const char *value = variable (locale[i]);
     if (!*value) continue;
@@ -35,7 +41,7 @@ sl_text_style sl_text_style_for (int fd) {
                     : SL_TEXT_256;
   if (isatty (fd) && !ioctl (fd, TIOCGWINSZ, &size) && size.ws_col > 0)
     columns = size.ws_col;
-  if (columns > 0) s.columns = columns < 20 ? 20 : columns;
+  if (columns > 0) s.columns = allowed_columns (columns);
   return s;
 }
 
@@ -126,12 +132,13 @@ static const char *take_line (const char **text, size_t *n) {
   return line;
 }
 
+enum { LEAST_COLUMNS = 24, MOST_BESIDE = 16 };
+
 /* Panels first..first + n - 1 side by side, each 'columns' wide. */
 static void put_beside (const sl_figure *f, int first, int n, int columns,
                         const sl_text_style *style, sl_bytes *out) {
-  enum { BESIDE = 16 };
-  sl_bytes block[BESIDE] = { { 0 } };
-  const char *next[BESIDE];
+  sl_bytes block[MOST_BESIDE] = { { 0 } };
+  const char *next[MOST_BESIDE];
   int more = 1;
   for (int i = 0; i < n; i++) {
     const sl_panel *p = &f->panel[first + i];
@@ -161,14 +168,13 @@ static void put_beside (const sl_figure *f, int first, int n, int columns,
 }
 
 char *sl_figure_text (const sl_figure *f, sl_text_style style, sl_error *e) {
-  enum { LEAST_COLUMNS = 24, MOST_BESIDE = 16 };
   sl_bytes out = { 0 }, notes = { 0 };
   int beside, columns;
   if (f->n == 0) {
     sl_fail (e, "the figure has no panels");
     return NULL;
   }
-  if (style.columns < 20) style.columns = 20;
+  style.columns = allowed_columns (style.columns);
   beside = (style.columns + 2) / (LEAST_COLUMNS + 2);
   if (beside < 1) beside = 1;
   if (beside > MOST_BESIDE) beside = MOST_BESIDE;
