@@ -24,6 +24,8 @@ local factors = {
   { "positions", { { "learned", positions = "learned" },
     { "sinusoidal", positions = "sinusoidal" }, { "rotary", positions = "rotary" },
     { "ALiBi", positions = "alibi" } } },
+  { "default", { { "default 0.01", default = 0.01 }, { "default 0.1", default = 0.1 },
+    { "default 0.5", default = 0.5 } } },
   { "norm", { { "layer norm before", norm = "layer" },
     { "layer norm after", norm = "layer", norm_place = "post" },
     { "RMS norm before", norm = "rms" } } },

@@ -16,13 +16,14 @@ local function least(asked, batch)
   return asked.oracle and core.mean(asked.oracle(batch)):item() or 0
 end
 
--- Tasks by name: how each is made, from more options (seq_len, d_model) or none; `sinks`:
--- the task whose sequences sinks are measured on, where BOS has no fixed place in the
--- task itself; `model`: what differs from the paper's one-layer model; `share` of the
--- steps that is enough, where a step costs more.
+-- Tasks by name: how each is made, from more options (seq_len, d_model, default) or
+-- none; `sinks`: the task whose sequences sinks are measured on, where BOS has no fixed
+-- place in the task itself; `model`: what differs from the paper's one-layer model;
+-- `share` of the steps that is enough, where a step costs more.
 local function mean(more)
   return function(o)
-    local options = { residual = true, d_model = o.d_model, seq_len = o.seq_len }
+    local options = { residual = true, d_model = o.d_model, seq_len = o.seq_len,
+      default = o.default }
     for key, value in pairs(more or {}) do options[key] = value end
     return task.trigger_mean(options)
   end
@@ -94,7 +95,7 @@ end
 
 --- Train one model and measure it.
 -- @param point  { task = name, map = mechanism, or "map+gate", seed =, ... }: fields of
---               `defaults`, and d_model, seq_len
+--               `defaults`, and d_model, seq_len, default
 -- @return { steps, stopped_by, error (largest of fresh sequences, or for token ids the
 --         mean loss above the least one), loss, first (mean weight on position 1, of the
 --         head where it is largest), layer, head, contribution, proxy, row_mass,

@@ -19,7 +19,7 @@ check.test("what a point says is what is trained", function()
   local base = trial.run { steps = 1, batch = 8, samples = 8 }
   for key, value in pairs { lr = 1, optimizer = "sgd", init = 0.5, layers = 2, heads = 2,
     seed = 1, positions = "alibi", norm = "rms", d_model = 8, seq_len = 5, map = "relu",
-    task = "sum", batch = 4 } do
+    task = "sum", batch = 4, default = 0.5 } do
     local r = trial.run { steps = 1, batch = 8, samples = 8, [key] = value }
     check.equal(r.error ~= base.error or r.first ~= base.first, true, key)
   end
