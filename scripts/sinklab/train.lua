@@ -65,6 +65,93 @@ local function record(model, task, shard, seed)
   return program, loss, linf, weight
 end
 
+--- The optimizer that is asked for; its default.
+local function optimizer_of(what, given)
+  local optimizer = type(given) == "table" and given.optimizer or nil
+  if optimizer and (type(optimizer) ~= "table" or not optimizer.kind) then
+    check.fail("%s: option 'optimizer' must be made by lab.optim "
+      .. "(try lab.optim.adam { lr = 1e-3 })", what)
+  end
+  return optimizer or optim.optim.adam {}
+end
+
+--- How a batch is cut: the sequences of a shard, and how many groups of shards.
+local function cut(what, o, model, task)
+  local most = GROUPS
+  if model.params.size > LARGE then
+    most = math.max(2, math.min(most, o.batch * task.seq_len // LARGE_TOKENS))
+  end
+  local groups = o.groups or divisor(o.batch, most)
+  if o.batch % groups ~= 0 then
+    check.fail("%s: a batch of %d cannot be cut into %d groups", what, o.batch, groups)
+  end
+  local per_group = o.batch // groups
+  local shard = o.shard or divisor(per_group,
+    math.max(1, shard_tokens(model, task) // task.seq_len))
+  if per_group % shard ~= 0 then
+    check.fail("%s: a group of %d sequences cannot be cut into shards of %d", what,
+      per_group, shard)
+  end
+  return shard, groups
+end
+
+--- The core's trainer for a model and a task, which the caller closes.
+local function trainer_of(what, o, optimizer, model, task, shard, groups)
+  local stop = check.options(what .. ": stop", o.stop, stop_rules)
+  local program, loss, linf, weight = record(model, task, shard, o.seed)
+  if stop.linf > 0 and not linf then
+    check.fail("%s: task '%s' has no largest error for stop.linf to test", what,
+      task.name)
+  end
+  local learning = {}
+  for key, value in pairs(optimizer) do
+    if key ~= "lr" then learning[key] = value end
+  end
+  return core.trainer { program = program, parameters = model.params.flat, loss = loss,
+    weight = weight, linf = linf, batch = o.batch, shard = shard, groups = groups,
+    optimizer = learning, stop = stop, seed = o.seed,
+    schedule = o.schedule or core.schedule("constant", { lr = optimizer.lr }) }
+end
+
+--- Train until something stops it: the last state, and the log.
+local function run(o, trainer, shard, line, watch)
+  local log = {}
+  local function note(p)
+    local entry = { step = p.step, loss = p.loss, linf = p.linf, lr = p.lr,
+      time = p.seconds }
+    if watch then watch:add(entry, p.stopped) end
+    log[#log + 1] = entry
+    if o.on_log then o.on_log(entry) end
+  end
+  if watch and o.steps > 0 then
+    local loss, linf = trainer:evaluate(shard)
+    note { step = 0, loss = loss, linf = linf, seconds = 0 }
+  end
+  local p
+  repeat
+    local step = p and p.step or 0
+    local until_step = math.min(o.steps, (step // o.log_every + 1) * o.log_every,
+      watch and watch:next(step) or o.steps)
+    repeat
+      p = trainer:run(until_step, 0.25)
+      line:update(p)
+    until p.stopped or p.step >= until_step
+    if not p.stopped and p.step >= o.steps then p.stopped = "steps" end
+    note(p)
+  until p.stopped
+  line:finish(p)
+  return p, log
+end
+
+local function refuse_not_finite(what, label, p)
+  local hint = p.step == 0
+      and "look at the task's numbers: a target of cross_entropy is a class "
+        .. "from 0, or -100"
+      or ("try a lower lr, now %g, or clip_norm"):format(p.lr)
+  check.fail("%s: the loss is not finite at step %d (%s); "
+    .. "the parameters are those before that step (%s)", what, p.step + 1, label, hint)
+end
+
 --- Train a model on fresh batches of a task.
 -- @param model      from lab.model; its parameters change
 -- @param task       from lab.task
@@ -107,84 +194,15 @@ local function train(model, task, given)
   local what = "lab.train"
   check.argument(what, "first argument", model, "model")
   check.argument(what, "second argument", task, "task")
-  local optimizer = type(given) == "table" and given.optimizer or nil
-  if optimizer and (type(optimizer) ~= "table" or not optimizer.kind) then
-    check.fail("%s: option 'optimizer' must be made by lab.optim "
-      .. "(try lab.optim.adam { lr = 1e-3 })", what)
-  end
+  local optimizer = optimizer_of(what, given)
   local o = check.options(what, given, rules)
-  local stop = check.options(what .. ": stop", o.stop, stop_rules)
-  optimizer = optimizer or optim.optim.adam {}
-  local most = GROUPS
-  if model.params.size > LARGE then
-    most = math.max(2, math.min(most, o.batch * task.seq_len // LARGE_TOKENS))
-  end
-  local groups = o.groups or divisor(o.batch, most)
-  if o.batch % groups ~= 0 then
-    check.fail("%s: a batch of %d cannot be cut into %d groups", what, o.batch, groups)
-  end
-  local per_group = o.batch // groups
-  local shard = o.shard or divisor(per_group,
-    math.max(1, shard_tokens(model, task) // task.seq_len))
-  if per_group % shard ~= 0 then
-    check.fail("%s: a group of %d sequences cannot be cut into shards of %d", what,
-      per_group, shard)
-  end
-  local program, loss, linf, weight = record(model, task, shard, o.seed)
-  if stop.linf > 0 and not linf then
-    check.fail("%s: task '%s' has no largest error for stop.linf to test", what,
-      task.name)
-  end
-  local learning = { kind = optimizer.kind }
-  for key, value in pairs(optimizer) do
-    if key ~= "lr" then learning[key] = value end
-  end
-  local trainer <close> = core.trainer { program = program,
-    parameters = model.params.flat, loss = loss, weight = weight, linf = linf,
-    batch = o.batch, shard = shard, groups = groups, optimizer = learning,
-    schedule = o.schedule or core.schedule("constant", { lr = optimizer.lr }),
-    stop = stop, seed = o.seed }
-
+  local shard, groups = cut(what, o, model, task)
+  local trainer <close> = trainer_of(what, o, optimizer, model, task, shard, groups)
   if o.profile then trainer:profile(true) end
-  local log, entry = {}, nil
-  local line = progress.new { label = o.label or model.mechanism_text,
-    steps = o.steps, quiet = o.quiet }
-  local watch = probes.new(what, o.probes, model, task)
-  local function note(p)
-    entry = { step = p.step, loss = p.loss, linf = p.linf, lr = p.lr,
-      time = p.seconds }
-    if watch then watch:add(entry, p.stopped) end
-    log[#log + 1] = entry
-    if o.on_log then o.on_log(entry) end
-  end
-
-  if watch and o.steps > 0 then
-    local start_loss, start_linf = trainer:evaluate(shard)
-    note { step = 0, loss = start_loss, linf = start_linf, seconds = 0 }
-  end
-  local p
-  repeat
-    local step = p and p.step or 0
-    local until_step = math.min(o.steps, (step // o.log_every + 1) * o.log_every,
-      watch and watch:next(step) or o.steps)
-    repeat
-      p = trainer:run(until_step, 0.25)
-      line:update(p)
-    until p.stopped or p.step >= until_step
-    if not p.stopped and p.step >= o.steps then p.stopped = "steps" end
-    note(p)
-  until p.stopped
-  line:finish(p)
-
-  if p.stopped == "not_finite" then
-    local hint = p.step == 0
-        and "look at the task's numbers: a target of cross_entropy is a class "
-          .. "from 0, or -100"
-        or ("try a lower lr, now %g, or clip_norm"):format(p.lr)
-    check.fail("%s: the loss is not finite at step %d (%s); "
-      .. "the parameters are those before that step (%s)",
-      what, p.step + 1, o.label or model.mechanism_text, hint)
-  end
+  local label = o.label or model.mechanism_text
+  local line = progress.new { label = label, steps = o.steps, quiet = o.quiet }
+  local p, log = run(o, trainer, shard, line, probes.new(what, o.probes, model, task))
+  if p.stopped == "not_finite" then refuse_not_finite(what, label, p) end
   local result = { steps = p.step, stopped_by = p.stopped, loss = p.loss,
     linf = p.linf, wall_s = p.seconds, log = log,
     steps_per_s = p.seconds > 0 and p.step / p.seconds or 0,
@@ -194,9 +212,8 @@ local function train(model, task, given)
     core.pending_interrupt(result)
   elseif o.eval > 0 then
     local samples = math.max(shard, o.eval // shard * shard)
-    local eval_loss, eval_linf = trainer:evaluate(samples)
-    result.eval = { samples = samples, linf = eval_linf,
-      [task.loss_name] = eval_loss }
+    local loss, linf = trainer:evaluate(samples)
+    result.eval = { samples = samples, linf = linf, [task.loss_name] = loss }
   end
   return result
 end

@@ -222,6 +222,27 @@ local function long_magnitude(self, c, given, original)
   return factor > 1 and math.sqrt(1 + math.log(factor) / math.log(original)) or 1
 end
 
+--- What a method of `scalings` needs to know.
+local function settings_of(self, c, kind, o, base)
+  local settings = { base = base, factor = setting(self, "factor", o.factor) }
+  if kind ~= "linear" then
+    settings.original = setting(self, "original_max_position_embeddings",
+      o.original_max_position_embeddings, c.context)
+  end
+  if kind == "llama3" then
+    settings.low = setting(self, "low_freq_factor", o.low_freq_factor)
+    settings.high = setting(self, "high_freq_factor", o.high_freq_factor)
+  elseif kind == "yarn" then
+    settings.beta_fast = setting(self, "beta_fast", o.beta_fast, 32)
+    settings.beta_slow = setting(self, "beta_slow", o.beta_slow, 1)
+    settings.truncate = o.truncate ~= false
+    if type(o.attention_factor) == "number" then
+      settings.magnitude = setting(self, "attention_factor", o.attention_factor)
+    end
+  end
+  return settings
+end
+
 --- c.rope: { base, rotated, pairs, divisors, magnitude }, local_base for layers with a
 -- window; `long` and `short` divisors with `original` where the length decides.
 local function read_rope(self, entry, c)
@@ -261,22 +282,7 @@ local function read_rope(self, entry, c)
       self:refuse("rotary positions are scaled by '%s'; this library follows default, "
         .. "linear, llama3, yarn and longrope", tostring(kind))
     end
-    local settings = { base = rope.base, factor = setting(self, "factor", o.factor) }
-    if kind ~= "linear" then
-      settings.original = setting(self, "original_max_position_embeddings",
-        o.original_max_position_embeddings, c.context)
-    end
-    if kind == "llama3" then
-      settings.low = setting(self, "low_freq_factor", o.low_freq_factor)
-      settings.high = setting(self, "high_freq_factor", o.high_freq_factor)
-    elseif kind == "yarn" then
-      settings.beta_fast = setting(self, "beta_fast", o.beta_fast, 32)
-      settings.beta_slow = setting(self, "beta_slow", o.beta_slow, 1)
-      settings.truncate = o.truncate ~= false
-      if type(o.attention_factor) == "number" then
-        settings.magnitude = setting(self, "attention_factor", o.attention_factor)
-      end
-    end
+    local settings = settings_of(self, c, kind, o, rope.base)
     rope.divisors, rope.magnitude = method(settings, rope.rotated // 2)
     rope.scaling = ("%s x%g"):format(kind, settings.factor)
   elseif self.form == "gguf" then

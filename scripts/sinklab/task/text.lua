@@ -138,6 +138,94 @@ local function read_text(what, path)
   return text
 end
 
+--- What a task draws from: { letters, n = how many, vocab, rows = the law, unigram, ids =
+-- of triggers, flags (vocab, 1) = 1 at them, begins = whether a sequence begins with a
+-- letter that is no trigger, start = what that is drawn from }, with the options.
+local function chain_of(what, o)
+  local counts = count(read_text(what, o.path))
+  local n = #counts.letters
+  if o.triggers >= n then
+    check.fail("%s: option 'triggers' is %d; the text has %d letters, "
+      .. "one of which must be none", what, o.triggers, n)
+  end
+  local rows, unigram = law(counts, o.bos, o.delimiter)
+  local ids, flags, calm = most_frequent(counts.unigram, o.triggers), {}, {}
+  -- The others are chains from BOS on, without triggers.
+  local begins = o.variant ~= "markov" and o.variant ~= "icl"
+  for i = 1, #rows do flags[i], calm[i] = { 0 }, unigram[i] end
+  if begins then
+    for _, id in ipairs(ids) do flags[id + 1], calm[id + 1] = { 1 }, 0 end
+  end
+  return { letters = counts.letters, n = n, vocab = #rows, rows = rows, ids = ids,
+    unigram = unigram, flags = flags, begins = begins, bos = o.bos, variant = o.variant,
+    mix = o.mix, start = o.variant == "dormant_markov" and unigram or normalised(calm) }
+end
+
+--- The sampler of sequences of L tokens.
+local function sampler_of(chain, L)
+  local n, variant = chain.n, chain.variant
+  local sums, unigram_sums = {}, { cumulative(chain.unigram) }
+  for i, row in ipairs(chain.rows) do sums[i] = cumulative(row) end
+  return function(t, B)
+    local dtype = t:full({ 1 }, 0).dtype
+    local table_of = core.tensor(sums, dtype)
+    local flag = core.tensor(chain.flags, dtype)
+    local u, mixed = t:uniform(0, 1, { B, L + 1 }), nil
+    if variant == "interpolate" then mixed = t:uniform(0, 1, { B, L + 1 }) end
+    local tokens = {}
+    --- The next token: how many running sums of its row are at most a uniform number.
+    local function by(row)
+      local at = u:narrow(2, #tokens + 1, 1)
+      return core.sum(core.ge(at, row), 2)
+    end
+    local s = { vocab = chain.vocab, p = chain.mix,
+      is_trigger = function(x) return core.embedding(flag, x):reshape { B } end,
+      draw = function(x) return by(core.embedding(table_of, x)) end,
+      draw_unigram = function() return by(core.tensor(unigram_sums, dtype)) end }
+    for i = 1, chain.bos do tokens[i] = t:full({ B }, n + i - 1) end
+    if chain.begins or chain.bos == 0 then
+      tokens[#tokens + 1] = by(core.tensor({ cumulative(chain.start) }, dtype))
+    end
+    while #tokens <= L do
+      s.current, s.previous = tokens[#tokens], tokens[#tokens - 1]
+      if mixed then s.mix = mixed:select(2, #tokens + 1) end
+      -- A lone first letter has nothing before it.
+      tokens[#tokens + 1] = s.previous and variants[variant](s)
+          or (variant == "icl" and variants.icl or variants.markov)(s)
+    end
+    for i, token in ipairs(tokens) do tokens[i] = token:reshape { B, 1 } end
+    local all = join(tokens, 2)
+    local x, y = all:narrow(2, 1, L), all:narrow(2, 2, L)
+    return { x = x, y = y, is_trigger = core.embedding(flag, x):reshape { B, L } }
+  end
+end
+
+--- The law of a chain: function (token, the one before, those seen), ids from 1, ->
+-- probabilities of what follows.
+local function law_of(chain)
+  local n, vocab, rows, mix = chain.n, chain.vocab, chain.rows, chain.mix
+  local function sure(i)
+    local p = {}
+    for k = 1, vocab do p[k] = k == i and 1 or 0 end
+    return p
+  end
+  return function(token, before, seen)
+    if token > n and token < n + chain.bos then return sure(token + 1) end
+    if token > n and token == n + chain.bos then
+      return chain.begins and chain.start or chain.unigram
+    end
+    if chain.variant == "icl" then return seen[token] and sure(token) or chain.unigram end
+    if chain.flags[token][1] == 0 or not before then return rows[token] end
+    if chain.variant == "bbm" then return sure(before) end
+    if chain.variant == "dormant_markov" then return rows[before] end
+    local p = {}
+    for k = 1, vocab do
+      p[k] = (1 - mix) * rows[token][k] + (k == before and mix or 0)
+    end
+    return p
+  end
+end
+
 --- Bigram-Backcopy: lab.task.backcopy { triggers =, seq_len =, variant =, ... }.
 --
 -- BOS, then one letter from the text's unigram without triggers, then: after a trigger
@@ -176,86 +264,13 @@ function text_tasks.backcopy(given)
     delimiter = { "number", default = 0, min = 0, max = 0.5 },
     path = { "string", default = core.scripts .. "/data/shakespeare.txt" },
   })
-  local counts = count(read_text(what, o.path))
-  local n, L = #counts.letters, o.seq_len
-  if o.triggers >= n then
-    check.fail("%s: option 'triggers' is %d; the text has %d letters, "
-      .. "one of which must be none", what, o.triggers, n)
-  end
-  local rows, unigram = law(counts, o.bos, o.delimiter)
-  local vocab = #rows
-  -- The others are chains from BOS on, without triggers.
-  local begins = o.variant ~= "markov" and o.variant ~= "icl"
-  local ids, flags, calm = most_frequent(counts.unigram, o.triggers), {}, {}
-  for i = 1, vocab do flags[i], calm[i] = { 0 }, unigram[i] end
-  if begins then
-    for _, id in ipairs(ids) do flags[id + 1], calm[id + 1] = { 1 }, 0 end
-  end
-  calm = normalised(calm)
-  local sums = {}
-  for i, row in ipairs(rows) do sums[i] = cumulative(row) end
-  -- What the first letter is drawn from, where it is not the bigram of BOS.
-  local start = o.variant == "dormant_markov" and unigram or calm
-
-  local function sample(t, B)
-    local dtype = t:full({ 1 }, 0).dtype
-    local table_of = core.tensor(sums, dtype)
-    local flag = core.tensor(flags, dtype)
-    local u, mixed = t:uniform(0, 1, { B, L + 1 }), nil
-    if o.variant == "interpolate" then mixed = t:uniform(0, 1, { B, L + 1 }) end
-    local tokens = {}
-    --- The next token: how many running sums of its row are at most a uniform number.
-    local function by(row)
-      local at = u:narrow(2, #tokens + 1, 1)
-      return core.sum(core.ge(at, row), 2)
-    end
-    local s = { vocab = vocab, p = o.mix,
-      is_trigger = function(x) return core.embedding(flag, x):reshape { B } end,
-      draw = function(x) return by(core.embedding(table_of, x)) end,
-      draw_unigram = function()
-        return by(core.tensor({ cumulative(unigram) }, dtype))
-      end }
-    for i = 1, o.bos do tokens[i] = t:full({ B }, n + i - 1) end
-    if begins or o.bos == 0 then
-      tokens[#tokens + 1] = by(core.tensor({ cumulative(start) }, dtype))
-    end
-    while #tokens <= L do
-      s.current, s.previous = tokens[#tokens], tokens[#tokens - 1]
-      -- A lone first letter has nothing before it.
-      if mixed then s.mix = mixed:select(2, #tokens + 1) end
-      tokens[#tokens + 1] = s.previous and variants[o.variant](s)
-          or (o.variant == "icl" and variants.icl or variants.markov)(s)
-    end
-    for i, token in ipairs(tokens) do tokens[i] = token:reshape { B, 1 } end
-    local all = join(tokens, 2)
-    local x, y = all:narrow(2, 1, L), all:narrow(2, 2, L)
-    return { x = x, y = y, is_trigger = core.embedding(flag, x):reshape { B, L } }
-  end
-
-  local function sure(i)
-    local p = {}
-    for k = 1, vocab do p[k] = k == i and 1 or 0 end
-    return p
-  end
-  --- Probabilities of what follows `token`, ids from 1.
-  local function law_of(token, before, seen)
-    if token > n and token < n + o.bos then return sure(token + 1) end
-    if token > n and token == n + o.bos then return begins and start or unigram end
-    if o.variant == "icl" then return seen[token] and sure(token) or unigram end
-    if flags[token][1] == 0 or not before then return rows[token] end
-    if o.variant == "bbm" then return sure(before) end
-    if o.variant == "dormant_markov" then return rows[before] end
-    local p = {}
-    for k = 1, vocab do
-      p[k] = (1 - o.mix) * rows[token][k] + (k == before and o.mix or 0)
-    end
-    return p
-  end
-
-  local task = base.new { name = "backcopy", sample = sample, seq_len = L, vocab = vocab,
-    oracle = function(batch) return oracle(law_of, batch) end }
-  task.trigger_ids, task.letters = ids, counts.letters
-  task.bos_id = o.bos > 0 and n or nil
+  local chain = chain_of(what, o)
+  local follows = law_of(chain)
+  local task = base.new { name = "backcopy", sample = sampler_of(chain, o.seq_len),
+    seq_len = o.seq_len, vocab = chain.vocab,
+    oracle = function(batch) return oracle(follows, batch) end }
+  task.trigger_ids, task.letters = chain.ids, chain.letters
+  task.bos_id = o.bos > 0 and chain.n or nil
   return task
 end
 

@@ -92,95 +92,106 @@ local function rules(extra)
   return r
 end
 
---- A task of this kind. `kinds`: the answer of each kind of trigger.
-local function make(name, kinds, given, extra)
-  local what = "lab.task." .. name
-  local o = check.options(what, given, rules(extra))
-  if name == "trigger_kinds" then kinds = o.answers end
-  local L, d, K = o.seq_len, o.d_model, #kinds
-  if o.anchors > 1 and o.bos ~= "first" then
-    check.fail("%s: two anchors are at positions 1 and 2: bos must be \"first\"", what)
-  end
-  local anchors = o.bos == "absent" and 0 or o.anchors
-  local width = d - anchors - K - 1 -- of content
-  if width < 1 then
-    check.fail("%s: option 'd_model' is %d; it must be at least %d", what, d,
-      anchors + K + 2)
-  end
-  local range = o.trigger or { math.min(anchors + 2, L), L }
-  local first, last = base.range(what, "trigger", range, anchors + 1, L)
-
-  local function draw(t, B, options)
-    local s = {}
-    if options.trigger then
-      if options.trigger > L then
-        check.fail("task '%s':batch: option 'trigger' is %d; the sequence has %d tokens",
-          name, options.trigger, L)
-      elseif options.trigger <= anchors then
-        check.fail("task '%s':batch: option 'trigger' is %d, where the anchor is", name,
-          options.trigger)
-      end
-      s.trigger = t:full({ B }, options.trigger - 1)
-    else
-      s.trigger = t:randint(first - 1, last - 1, { B })
+--- What is drawn: the place of the trigger, content, and what some options need.
+local function drawer(o)
+  local L = o.seq_len
+  return function(t, B, options)
+    local s, asked = {}, options.trigger
+    if asked and asked > L then
+      check.fail("task '%s':batch: option 'trigger' is %d; the sequence has %d tokens",
+        o.name, asked, L)
+    elseif asked and asked <= o.places then
+      check.fail("task '%s':batch: option 'trigger' is %d, where the anchor is", o.name,
+        asked)
     end
-    s.content = t:uniform(-1, 1, { B, L, width })
-    if K > 1 then s.kind = t:randint(0, K - 1, { B }) end
+    s.trigger = asked and t:full({ B }, asked - 1)
+        or t:randint(o.first - 1, o.last - 1, { B })
+    s.content = t:uniform(-1, 1, { B, L, o.width })
+    if #o.kinds > 1 then s.kind = t:randint(0, #o.kinds - 1, { B }) end
     if o.present < 1 then s.present = t:bernoulli(o.present, { B }) end
     if o.bos == "random" then s.has_bos = t:bernoulli(0.5, { B }) end
     if o.bos == "moved" then s.bos = t:randint(0, L - 2, { B }) end
     return s
   end
+end
 
+--- The tokens (B, L, d) of a state whose anchors are `where`; 1 at the trigger (B, L, 1),
+-- and the same for each kind.
+local function tokens_of(s, where, o)
+  local B, L, K = s.content.shape[1], o.seq_len, #o.kinds
+  local word = where.word:broadcast { B, L, 1 }
+  local parts, of_kind = {}, {}
+  for i, anchor in ipairs(where.anchors) do parts[i] = anchor:broadcast { B, L, 1 } end
+  local at = core.eq(where.position:reshape { 1, L, 1 }, s.trigger:reshape { B, 1, 1 })
+  if s.present then at = at * s.present:reshape { B, 1, 1 } end
+  for k = 1, K do
+    of_kind[k] = K == 1 and at or at * core.eq(s.kind, k - 1):reshape { B, 1, 1 }
+    parts[#parts + 1] = of_kind[k]
+  end
+  parts[#parts + 1] = s.content * where.wide
+  parts[#parts + 1] = word - at
+  return core.concat(parts, 3), at, of_kind
+end
+
+--- The target (B, L, d), without what `residual` adds.
+local function target_of(s, at, of_kind, o)
+  local y
+  for k, answer in ipairs(o.kinds) do
+    local part = of_kind[k] * answers[answer](s)
+    y = y and y + part or part
+  end
+  if o.default == 0 then return y end
+  local dtype = y.dtype
+  local unit = core.concat({ core.zeros({ 1, 1, o.places + #o.kinds }, dtype),
+    core.ones({ 1, 1, o.width }, dtype), core.zeros({ 1, 1, 1 }, dtype) }, 3)
+  return y + (1 - at) * (unit * o.default)
+end
+
+--- From what is drawn to a batch.
+local function builder(o)
   -- What is the same in every batch is worked out once: a recorded sampler repeats only
   -- what depends on its draws.
   local known = {}
   if fixed[o.bos] then
     for _, dtype in ipairs { "f32", "f64" } do
-      known[dtype] = layout({}, o, width, dtype)
+      known[dtype] = layout({}, o, o.width, dtype)
     end
   end
-
-  local function build(state)
-    local B, dtype = state.content.shape[1], state.content.dtype
-    local s = setmetatable({}, { __index = state })
-    local where = known[dtype] or layout(state, o, width, dtype)
-    local word = where.word:broadcast { B, L, 1 }
-    local trigger_of = s.trigger:reshape { B, 1, 1 }
-    s.position = where.position
-    local parts = {}
-    for i, anchor in ipairs(where.anchors) do parts[i] = anchor:broadcast { B, L, 1 } end
-    local at = core.eq(s.position:reshape { 1, L, 1 }, trigger_of)
-    if s.present then at = at * s.present:reshape { B, 1, 1 } end
-    local of_kind = { at }
-    for k = 1, K do
-      if K > 1 then of_kind[k] = at * core.eq(s.kind, k - 1):reshape { B, 1, 1 } end
-      parts[#parts + 1] = of_kind[k]
-    end
-    parts[#parts + 1] = s.content * where.wide
-    parts[#parts + 1] = word - at
-    local x = core.concat(parts, 3)
-    s.x = x
-    s.seen = core.le(where.order:reshape { -1, 1, L }, trigger_of)
+  return function(state)
+    local dtype = state.content.dtype
+    local where = known[dtype] or layout(state, o, o.width, dtype)
+    local x, at, of_kind = tokens_of(state, where, o)
+    local s = setmetatable({ x = x, position = where.position }, { __index = state })
+    s.seen = core.le(where.order:reshape { -1, 1, o.seq_len },
+      s.trigger:reshape { -1, 1, 1 })
     s.count = core.sum(s.seen, 3, { keep = true })
-    local y
-    for k, answer in ipairs(kinds) do
-      local part = of_kind[k] * answers[answer](s)
-      y = y and y + part or part
-    end
-    if o.default ~= 0 then
-      local unit = core.concat({ core.zeros({ 1, 1, anchors + K }, x.dtype),
-        core.ones({ 1, 1, width }, x.dtype), core.zeros({ 1, 1, 1 }, x.dtype) }, 3)
-      y = y + (1 - at) * (unit * o.default)
-    end
+    local y = target_of(s, at, of_kind, o)
     if o.residual then y = y + x end
     local shown = s.trigger
     if s.present then shown = core.where(s.present, shown, -1) end
     return { x = x, y = y, trigger = shown, kind = s.kind }
   end
+end
 
-  local task = base.new { name = name, domain = { draw = draw, build = build },
-    seq_len = L, d_model = d, triggers = { first, last },
+--- A task of this kind. `kinds`: the answer of each kind of trigger.
+local function make(name, kinds, given, extra)
+  local what = "lab.task." .. name
+  local o = check.options(what, given, rules(extra))
+  if o.anchors > 1 and o.bos ~= "first" then
+    check.fail("%s: two anchors are at positions 1 and 2: bos must be \"first\"", what)
+  end
+  o.name, o.kinds = name, kinds or o.answers
+  o.places = o.bos == "absent" and 0 or o.anchors -- coordinates of anchors
+  o.width = o.d_model - o.places - #o.kinds - 1 -- of content
+  if o.width < 1 then
+    check.fail("%s: option 'd_model' is %d; it must be at least %d", what, o.d_model,
+      o.places + #o.kinds + 2)
+  end
+  local L = o.seq_len
+  o.first, o.last = base.range(what, "trigger",
+    o.trigger or { math.min(o.places + 2, L), L }, o.places + 1, L)
+  local task = base.new { name = name, seq_len = L, d_model = o.d_model,
+    domain = { draw = drawer(o), build = builder(o) }, triggers = { o.first, o.last },
     options = { trigger = { "integer", min = 1 } } }
   task.bos, task.anchors = o.bos, o.anchors -- what lab.witness relies on
   return task
