@@ -6,15 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-/* "(2, 16, 64)" for an error. */
-typedef struct text {
-  char s[96];
-} text;
-
-static const char *shape (const sl_view *v, text *t) {
-  return sl_shape_text (v->ndim, v->dim, t->s, sizeof t->s);
-}
-
 /* 16 reals are at least 64 bytes. */
 int sl_reserve (size_t *end, size_t rows, size_t columns, size_t *at) {
   const size_t most = SIZE_MAX / 16 - 16;
@@ -24,6 +15,10 @@ int sl_reserve (size_t *end, size_t rows, size_t columns, size_t *at) {
   *at = *end;
   *end += (n + 15) / 16 * 16;
   return 0;
+}
+
+const char *sl_show_shape (const sl_view *v, sl_shape_room *room) {
+  return sl_shape_text (v->ndim, v->dim, room->text, sizeof room->text);
 }
 
 /* What to do with a plugin of another shape. */
@@ -37,7 +32,7 @@ int sl_check_use (const sl_mechanism_use *u, int first, int n_in,
                   const sl_view *in, int *params, sl_error *e) {
   const sl_loaded *l;
   const int wanted = first + (u->has_param != 0) + (u->has_length != 0);
-  text t;
+  sl_shape_room t;
   int at = first;
   if (!u->mechanism) return sl_fail (e, "%s: no mechanism given", u->op);
   l = u->mechanism->loaded;
@@ -62,13 +57,13 @@ int sl_check_use (const sl_mechanism_use *u, int first, int n_in,
     const sl_view *p = &in[at++];
     if (p->ndim != 2 || p->dim[0] != u->heads || p->dim[1] != *params)
       return sl_fail (e, "%s: param is %s; plugin '%s' expects (%d, %d)", u->op,
-                      shape (p, &t), l->name, u->heads, *params);
+                      sl_show_shape (p, &t), l->name, u->heads, *params);
   }
   if (u->has_length) {
     const sl_view *p = &in[at];
     if (p->ndim != 1 || p->dim[0] != u->batch)
       return sl_fail (e, "%s: length is %s; expected (%td), one a sequence",
-                      u->op, shape (p, &t), u->batch);
+                      u->op, sl_show_shape (p, &t), u->batch);
   }
   return 0;
 }
@@ -119,18 +114,19 @@ static int check_heads (const sl_attention_attr *a, sl_error *e) {
 static int check_begin (const char *op, int first, int n_in, const sl_view *in,
                         ptrdiff_t batch, ptrdiff_t t, sl_error *e) {
   const sl_view *begin = &in[n_in - 1];
-  text tb;
+  sl_shape_room tb;
   if (n_in > first && begin->ndim == 2 && begin->dim[0] == batch &&
       begin->dim[1] == t)
     return 0;
   return sl_fail (e, "%s: begin is %s; expected (%td, %td), one a query", op,
-                  n_in > first ? shape (begin, &tb) : "missing", batch, t);
+                  n_in > first ? sl_show_shape (begin, &tb) : "missing", batch,
+                  t);
 }
 
 static int check_shapes (const sl_attention_attr *a, int n_in,
                          const sl_view *in, sl_error *e) {
   const sl_view *q = &in[0], *k = &in[1], *v = &in[2];
-  text tq, tk, tv;
+  sl_shape_room tq, tk, tv;
   if (n_in < 3)
     return sl_fail (e, "attention: %d inputs; expected q, k, v", n_in);
   if (q->ndim != 3 || k->ndim != 3 || v->ndim != 3 || k->dim[0] != q->dim[0] ||
@@ -142,22 +138,23 @@ static int check_shapes (const sl_attention_attr *a, int n_in,
                                 "and v than in q"
                               : "attention: q %s, k %s, v %s; expected (b, t, "
                                 "width) with equal b and t",
-                    shape (q, &tq), shape (k, &tk), shape (v, &tv), a->prefix);
+                    sl_show_shape (q, &tq), sl_show_shape (k, &tk),
+                    sl_show_shape (v, &tv), a->prefix);
   if (q->dim[2] != (ptrdiff_t)a->heads * a->d_head ||
       k->dim[2] != (ptrdiff_t)a->kv_heads * a->d_head)
     return sl_fail (e,
                     "attention: q %s, k %s; %d heads and %d key/value heads "
                     "of width %d expect widths %td and %td",
-                    shape (q, &tq), shape (k, &tk), a->heads, a->kv_heads,
-                    a->d_head, (ptrdiff_t)a->heads * a->d_head,
+                    sl_show_shape (q, &tq), sl_show_shape (k, &tk), a->heads,
+                    a->kv_heads, a->d_head, (ptrdiff_t)a->heads * a->d_head,
                     (ptrdiff_t)a->kv_heads * a->d_head);
   if (v->dim[2] < 1 || v->dim[2] % a->kv_heads != 0)
     return sl_fail (e,
                     "attention: v %s; its width must be a multiple of %d, "
                     "the number of key/value heads",
-                    shape (v, &tv), a->kv_heads);
+                    sl_show_shape (v, &tv), a->kv_heads);
   if (q->dim[0] > INT_MAX || q->dim[1] > INT_MAX / 2 || v->dim[2] > INT_MAX)
-    return sl_fail (e, "attention: q %s is too large", shape (q, &tq));
+    return sl_fail (e, "attention: q %s is too large", sl_show_shape (q, &tq));
   return 0;
 }
 
@@ -298,12 +295,13 @@ int sl_mechanism_plan_of (const sl_attention_attr *a, int n_in,
                           sl_error *e) {
   const sl_view *s = &in[0];
   size_t t, end = 0;
-  text ts;
+  sl_shape_room ts;
   if (n_in < 1 || s->ndim != 4 || s->dim[2] != s->dim[3])
     return sl_fail (e, "mechanism: scores are %s; expected (b, h, t, t)",
-                    n_in < 1 ? "missing" : shape (s, &ts));
+                    n_in < 1 ? "missing" : sl_show_shape (s, &ts));
   if (s->dim[0] > INT_MAX || s->dim[1] > INT_MAX || s->dim[2] > INT_MAX / 2)
-    return sl_fail (e, "mechanism: scores %s are too large", shape (s, &ts));
+    return sl_fail (e, "mechanism: scores %s are too large",
+                    sl_show_shape (s, &ts));
   if ((a->has_begin &&
        check_begin ("mechanism", 1, n_in, in, s->dim[0], s->dim[2], e)) ||
       check_mechanism ("mechanism", a, 1, n_in - (a->has_begin != 0), in,
@@ -320,7 +318,8 @@ int sl_mechanism_plan_of (const sl_attention_attr *a, int n_in,
       sl_reserve (&end, 1, (size_t)p->params, &p->param) ||
       sl_reserve (&end, 1, (size_t)p->params, &p->dparam) ||
       sl_reserve (&end, 1, t, &p->row))
-    return sl_fail (e, "mechanism: scores %s are too large", shape (s, &ts));
+    return sl_fail (e, "mechanism: scores %s are too large",
+                    sl_show_shape (s, &ts));
   p->scratch = end;
   return 0;
 }
@@ -338,7 +337,7 @@ int sl_rope_infer (sl_infer *q, sl_error *e) {
   const sl_rope_attr *a = q->attr;
   const sl_view *x = &q->in[0];
   const int rotated = a->rotated ? a->rotated : a->d_head;
-  text tx;
+  sl_shape_room tx;
   if (a->d_head < 2 || (!a->rotated && a->d_head % 2))
     return sl_fail (e, "rope: d_head is %d; expected an even number from 2",
                     a->d_head);
@@ -359,18 +358,18 @@ int sl_rope_infer (sl_infer *q, sl_error *e) {
                     (int)a->pairs);
   if (x->ndim != 3 || x->dim[2] % a->d_head)
     return sl_fail (e, "rope: x is %s; expected (b, t, heads * %d)",
-                    shape (x, &tx), a->d_head);
+                    sl_show_shape (x, &tx), a->d_head);
   if (q->n_in != 1 + (a->has_divisors != 0) + (a->has_positions != 0))
     return sl_fail (e, "rope: got %d inputs, the flags ask for %d", q->n_in,
                     1 + (a->has_divisors != 0) + (a->has_positions != 0));
   if (a->has_divisors && (q->in[1].ndim != 1 || q->in[1].dim[0] != rotated / 2))
     return sl_fail (e, "rope: divisors are %s; expected (%d), one for a pair",
-                    shape (&q->in[1], &tx), rotated / 2);
+                    sl_show_shape (&q->in[1], &tx), rotated / 2);
   if (a->has_positions) {
     const sl_view *p = &q->in[q->n_in - 1];
     if (p->ndim != 2 || p->dim[0] != x->dim[0] || p->dim[1] != x->dim[1])
       return sl_fail (e, "rope: positions are %s; expected (%td, %td)",
-                      shape (p, &tx), x->dim[0], x->dim[1]);
+                      sl_show_shape (p, &tx), x->dim[0], x->dim[1]);
   }
   q->n_out = 1;
   q->out[0] = *x;

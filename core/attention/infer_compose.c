@@ -6,27 +6,18 @@
 #include <math.h>
 #include <string.h>
 
-/* "(2, 16, 64)" for an error. */
-typedef struct text {
-  char s[96];
-} text;
-
-static const char *shape (const sl_view *v, text *t) {
-  return sl_shape_text (v->ndim, v->dim, t->s, sizeof t->s);
-}
-
 /* An input of the plugin: (b, t, width), or (b, t, heads * width). */
 static int check_input (const char *op, const sl_mechanism *m, int i,
                         const sl_view *x, ptrdiff_t b, ptrdiff_t t, int heads,
                         int width, sl_error *e) {
   const sl_input *input = &m->inputs[i];
   const ptrdiff_t want = (ptrdiff_t)width * (input->shared ? 1 : heads);
-  text tx;
+  sl_shape_room tx;
   if (x->ndim == 3 && x->dim[0] == b && x->dim[1] == t && x->dim[2] == want)
     return 0;
   return sl_fail (
       e, "%s: input '%s' of plugin '%s' is %s; expected (%td, %td, %td)", op,
-      input->name, m->loaded->name, shape (x, &tx), b, t, want);
+      input->name, m->loaded->name, sl_show_shape (x, &tx), b, t, want);
 }
 
 static int input_width (const char *op, const sl_mechanism *m, int i, int d,
@@ -42,13 +33,13 @@ static int input_width (const char *op, const sl_mechanism *m, int i, int d,
 
 static int check_sizes (const char *op, const sl_view *x, int heads,
                         sl_error *e) {
-  text tx;
+  sl_shape_room tx;
   if (heads < 1)
     return sl_fail (e, "%s: heads is %d; expected 1 or more", op, heads);
   if (x->ndim != 3 || x->dim[0] > INT_MAX || x->dim[1] > INT_MAX / 2 ||
       x->dim[2] > INT_MAX)
     return sl_fail (e, "%s: its first input is %s; expected (b, t, width)", op,
-                    shape (x, &tx));
+                    sl_show_shape (x, &tx));
   return 0;
 }
 
@@ -59,14 +50,14 @@ int sl_gate_plan_of (const sl_gate_attr *a, int n_in, const sl_view *in,
                            a->has_param, a->has_length, 0 };
   size_t end = 0;
   int input;
-  text t;
+  sl_shape_room t;
   if (n_in < 1) return sl_fail (e, "gate: no input; expected o");
   if (check_sizes ("gate", &in[0], a->heads, e)) return -1;
   if (in[0].dim[2] < a->heads || in[0].dim[2] % a->heads != 0)
     return sl_fail (e,
                     "gate: o is %s; its width must be a multiple of %d, the "
                     "number of heads",
-                    shape (&in[0], &t), a->heads);
+                    sl_show_shape (&in[0], &t), a->heads);
   p->batch = (int)in[0].dim[0];
   p->t = (int)in[0].dim[1];
   p->heads = a->heads;
@@ -91,7 +82,7 @@ int sl_gate_plan_of (const sl_gate_attr *a, int n_in, const sl_view *in,
       sl_reserve (&end, 1, (size_t)p->width, &p->dz) ||
       sl_reserve (&end, 1, (size_t)p->params, &p->param) ||
       sl_reserve (&end, 1, (size_t)p->params, &p->dparam))
-    return sl_fail (e, "gate: o %s is too large", shape (&in[0], &t));
+    return sl_fail (e, "gate: o %s is too large", sl_show_shape (&in[0], &t));
   p->scratch = end;
   return 0;
 }

@@ -109,6 +109,13 @@ typedef struct sl_mechanism_use {
 int sl_check_use (const sl_mechanism_use *u, int first, int n_in,
                   const sl_view *in, int *params, sl_error *e);
 
+/* A shape as an error names it, "(2, 16, 64)", in room for one; returns the
+** text. */
+typedef struct sl_shape_room {
+  char text[SL_SHAPE_TEXT];
+} sl_shape_room;
+const char *sl_show_shape (const sl_view *v, sl_shape_room *room);
+
 /* Reserve rows x columns reals, 64-byte aligned, at the end of a scratch; -1:
 ** more than a size_t holds. */
 int sl_reserve (size_t *end, size_t rows, size_t columns, size_t *at);

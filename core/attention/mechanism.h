@@ -26,6 +26,14 @@ typedef struct sl_loaded {
 ** lists the nearest one and where was looked. */
 const sl_loaded *sl_plugin_load (const char *name, sl_error *e);
 
+/* "row", "gate" or "mix". */
+const char *sl_plugin_shape (const sl_plugin *p);
+
+/* The number of elements before the {0} of a list that may be NULL. */
+int sl_plugin_options (const sl_plugin *p);
+int sl_plugin_params (const sl_plugin *p);
+int sl_plugin_inputs (const sl_plugin *p);
+
 /* The plugins loaded so far, the last one first, linked by 'next'; NULL:
 ** none. */
 const sl_loaded *sl_plugin_loaded (void);

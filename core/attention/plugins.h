@@ -1,5 +1,5 @@
-/* plugins.h - what the files of the plugin loader share; not for other layers.
- */
+/* plugins.h - what the files of the plugin loader share; not for other
+** layers. */
 #ifndef SL_PLUGINS_H
 #define SL_PLUGINS_H
 #include "attention/mechanism.h"
@@ -16,17 +16,9 @@ int sl_plugin_search (const char *name, char path[SL_PATH_SIZE], sl_error *e);
 int sl_plugin_validate (const char *file, const char *name,
                         const sl_plugin *const plugin[2], sl_error *e);
 
-/* The number of elements before the {0} of a list that may be NULL. */
-int sl_plugin_options (const sl_plugin *p);
-int sl_plugin_params (const sl_plugin *p);
-int sl_plugin_inputs (const sl_plugin *p);
-
 /* Widths, inits and scales of the two lists, as declared or as 'adapt' left
 ** them (then 'absent': a width may be {0, 0}). */
 int sl_plugin_check_lists (const char *file, int params, const sl_param *param,
                            int inputs, const sl_input *input, int absent,
                            sl_error *e);
-
-/* "row", "gate" or "mix". */
-const char *sl_plugin_shape (const sl_plugin *p);
 #endif

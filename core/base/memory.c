@@ -43,6 +43,12 @@ void *sl_alloc (size_t count, size_t size) {
   return memset (p, 0, bytes);
 }
 
+char *sl_alloc_text (const char *text, size_t n) {
+  char *copy = n < SIZE_MAX ? sl_alloc (n + 1, 1) : NULL;
+  if (copy != NULL && n > 0) memcpy (copy, text, n);
+  return copy;
+}
+
 void sl_free (void *p) {
   if (!p) return;
   atomic_fetch_add (&freed, 1);

@@ -10,7 +10,10 @@ int sl_size_mul (size_t a, size_t b, size_t *out);
 ** pages from 2 MB up), or NULL. count or size 0 gives a valid small block. */
 void *sl_alloc (size_t count, size_t size);
 
-/* Free what sl_alloc gave; NULL is allowed. */
+/* The n bytes at 'text' and a NUL, in a block of their own, or NULL. */
+char *sl_alloc_text (const char *text, size_t n);
+
+/* Free what these two gave; NULL is allowed. */
 void sl_free (void *p);
 
 /* Test knob: let the next n calls of sl_alloc succeed and every later one fail;

@@ -1,5 +1,4 @@
 /* begin.c - the checks "load", "runs" and "options". */
-#include "attention/plugins.h"
 #include "base/isa.h"
 #include "base/memory.h"
 #include "check/trial.h"

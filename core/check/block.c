@@ -1,6 +1,5 @@
 /* block.c - the check "block": a block of queries and its rows agree. */
 #include "check/block.h"
-#include "attention/plugins.h"
 #include "base/isa.h"
 #include "check/trial.h"
 #include <math.h>

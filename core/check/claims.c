@@ -319,7 +319,7 @@ void sl_check_causal (sl_trial *t) {
   long pairs = 0;
   if (!t->loaded->plugin[SL_F64]->mix) {
     sl_trial_none (t, "the host hides keys from a %s",
-                   t->loaded->plugin[SL_F64]->row ? "row" : "gate");
+                   sl_plugin_shape (t->loaded->plugin[SL_F64]));
     return;
   }
   sl_trial_each (t, SL_ALL_OPTIONS, visit_causal, &pairs);

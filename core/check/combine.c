@@ -1,5 +1,4 @@
 /* combine.c - the options a plugin is tried with. */
-#include "attention/plugins.h"
 #include "base/memory.h"
 #include "check/problem.h"
 #include <math.h>

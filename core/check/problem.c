@@ -1,6 +1,5 @@
 /* problem.c - the problems that checks set: shapes and numbers. */
 #include "check/problem.h"
-#include "attention/plugins.h"
 #include "base/memory.h"
 #include "base/random.h"
 #include <math.h>

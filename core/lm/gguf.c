@@ -87,7 +87,6 @@ static int take_string (reader *r, const char **text, size_t *n,
 /* A copy of a name, ended by a NUL. */
 static int take_name (reader *r, const char **name, const char *what) {
   const char *text = NULL;
-  char *copy;
   size_t n = 0;
   if (take_string (r, &text, &n, what) < 0) return -1;
   if (n == 0 || n > MAX_NAME || memchr (text, '\0', n) != NULL)
@@ -95,10 +94,9 @@ static int take_name (reader *r, const char **name, const char *what) {
                     "has %s that is empty, has a NUL or is longer than %d "
                     "bytes, at byte %zu",
                     what, MAX_NAME, (size_t)(text - r->file));
-  copy = sl_alloc (n + 1, 1);
-  if (copy == NULL) return sl_fail (r->error, "cannot be read: out of memory");
-  *name = memcpy (copy, text, n);
-  return 0;
+  *name = sl_alloc_text (text, n);
+  return *name != NULL ? 0
+                       : sl_fail (r->error, "cannot be read: out of memory");
 }
 
 /* Past the elements of v. */

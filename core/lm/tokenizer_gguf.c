@@ -113,16 +113,9 @@ static int read_merges (sl_tokenizer *t, const sl_gguf *g, sl_error *e) {
   if (sl_vocabulary_merges (&t->vocabulary, merges->count, e) < 0) return -1;
   cursor = merges->at;
   for (size_t i = 0; i < merges->count; i++) {
-    size_t n, left;
+    size_t n;
     const char *text = sl_gguf_string (merges, &cursor, &n);
-    const char *gap = n > 1 ? memchr (text + 1, ' ', n - 1) : NULL;
-    if (gap == NULL)
-      return sl_fail (e, "merge %zu is not two tokens with a space between",
-                      i + 1);
-    left = (size_t)(gap - text);
-    if (sl_vocabulary_merge (&t->vocabulary, i, text, left, gap + 1,
-                             n - left - 1, e) < 0)
-      return -1;
+    if (sl_vocabulary_merge_text (&t->vocabulary, i, text, n, e) < 0) return -1;
   }
   return 0;
 }

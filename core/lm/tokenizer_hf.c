@@ -118,18 +118,6 @@ static int read_tokens (sl_tokenizer *t, const json_t *vocabulary,
 
 /* Merges. */
 
-/* "left right" at rank i. */
-static int read_merge (sl_tokenizer *t, size_t i, const char *text, size_t n,
-                       sl_error *e) {
-  const char *gap = n > 1 ? memchr (text + 1, ' ', n - 1) : NULL;
-  const size_t left = gap != NULL ? (size_t)(gap - text) : 0;
-  if (gap == NULL)
-    return sl_fail (e, "merge %zu is not two tokens with a space between",
-                    i + 1);
-  return sl_vocabulary_merge (&t->vocabulary, i, text, left, gap + 1,
-                              n - left - 1, e);
-}
-
 static int read_merges (sl_tokenizer *t, const json_t *merges, sl_error *e) {
   json_t *entry;
   size_t i;
@@ -140,8 +128,9 @@ static int read_merges (sl_tokenizer *t, const json_t *merges, sl_error *e) {
     const json_t *a = json_array_get (entry, 0), *b = json_array_get (entry, 1);
     int status;
     if (json_is_string (entry))
-      status = read_merge (t, i, json_string_value (entry),
-                           json_string_length (entry), e);
+      status = sl_vocabulary_merge_text (&t->vocabulary, i,
+                                         json_string_value (entry),
+                                         json_string_length (entry), e);
     else if (json_is_string (a) && json_is_string (b) &&
              json_array_size (entry) == 2)
       status = sl_vocabulary_merge (
@@ -167,7 +156,8 @@ static int read_merge_lines (sl_tokenizer *t, const char *text, size_t n,
     if (length > 0 && text[stop - 1] == '\r') length--;
     if (length > 0 &&
         !(at == 0 && length >= 8 && memcmp (text, "#version", 8) == 0) &&
-        read_merge (t, rank++, text + at, length, e) < 0)
+        sl_vocabulary_merge_text (&t->vocabulary, rank++, text + at, length,
+                                  e) < 0)
       return -1;
     at = stop + 1;
   }

@@ -158,6 +158,16 @@ int sl_vocabulary_merge (sl_vocabulary *v, size_t rank, const char *left,
   return 0;
 }
 
+int sl_vocabulary_merge_text (sl_vocabulary *v, size_t rank, const char *text,
+                              size_t n, sl_error *e) {
+  const char *gap = n > 1 ? memchr (text + 1, ' ', n - 1) : NULL;
+  const size_t left = gap != NULL ? (size_t)(gap - text) : 0;
+  if (gap == NULL)
+    return sl_fail (e, "merge %zu is not two tokens with a space between",
+                    rank + 1);
+  return sl_vocabulary_merge (v, rank, text, left, gap + 1, n - left - 1, e);
+}
+
 int32_t sl_vocabulary_pair (const sl_vocabulary *v, int32_t left, int32_t right,
                             int32_t *rank) {
   size_t i;

@@ -57,6 +57,10 @@ int sl_vocabulary_merges (sl_vocabulary *v, size_t n, sl_error *e);
 int sl_vocabulary_merge (sl_vocabulary *v, size_t rank, const char *left,
                          size_t n_left, const char *right, size_t n_right,
                          sl_error *e);
+/* The same of the n bytes "left right"; the first part may begin with a
+** space. */
+int sl_vocabulary_merge_text (sl_vocabulary *v, size_t rank, const char *text,
+                              size_t n, sl_error *e);
 /* What left and right make, with its rank; or -1. */
 int32_t sl_vocabulary_pair (const sl_vocabulary *v, int32_t left, int32_t right,
                             int32_t *rank);

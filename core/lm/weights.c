@@ -39,11 +39,6 @@ static char *join (const char *folder, const char *name) {
   return path;
 }
 
-static char *copy (const char *text, size_t n) {
-  char *p = sl_alloc (n + 1, 1);
-  return p != NULL ? memcpy (p, text, n) : NULL;
-}
-
 static int is_there (const char *folder, const char *name) {
   char *path = join (folder, name);
   const int found = path != NULL && sl_file_exists (path);
@@ -149,10 +144,10 @@ sl_weights *sl_weights_open (const char *path, sl_error *e) {
     return NULL;
   }
   w->refs = 1;
-  w->path = copy (path, n);
+  w->path = sl_alloc_text (path, n);
   while (is_folder && n > 1 && path[n - 1] == '/') n--;
   if (!is_folder) n = slash == NULL ? 0 : slash == path ? 1 : slash - path;
-  w->folder = n > 0 ? copy (path, n) : copy (".", 1);
+  w->folder = n > 0 ? sl_alloc_text (path, n) : sl_alloc_text (".", 1);
   if (w->path == NULL || w->folder == NULL)
     status = sl_fail (e, "%s: out of memory", path);
   else

@@ -149,7 +149,7 @@ static void push_mechanism (lua_State *L, const sl_mechanism *m) {
   set_text (L, "doc", p->doc);
   set_text (L, "path", l->path);
   set_text (L, "hash", l->hash);
-  set_text (L, "shape", p->row ? "row" : p->gate ? "gate" : "mix");
+  set_text (L, "shape", sl_plugin_shape (p));
   lua_pushboolean (L, p->row || (p->mix && p->mix->weights));
   lua_setfield (L, -2, "has_weights");
   set_claims (L, p->flags);

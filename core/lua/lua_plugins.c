@@ -177,7 +177,7 @@ static int plugin (lua_State *L) {
   p = loaded->plugin[SL_F64];
   push_identity (L, loaded);
   set_text (L, "doc", p->doc);
-  set_text (L, "shape", p->row ? "row" : p->gate ? "gate" : "mix");
+  set_text (L, "shape", sl_plugin_shape (p));
   set_claims (L, p->flags);
   set_options (L, p->options);
   set_params (L, m->params);

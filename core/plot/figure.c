@@ -39,12 +39,11 @@ char *sl_text_copy (const char *text, const char *def, const char *what,
     sl_fail (e, "%s has %zu bytes; 4000 are allowed", what, n);
     return NULL;
   }
-  copy = sl_alloc (n + 1, 1);
+  copy = sl_alloc_text (from, n);
   if (!copy) {
     sl_fail (e, "no memory for %s", what);
     return NULL;
   }
-  memcpy (copy, from, n + 1);
   for (size_t i = 0; i < n;) {
     int bytes = character ((const unsigned char *)copy + i);
     if (!bytes) {

@@ -57,12 +57,11 @@ void sl_add_label (sl_work *w, sl_role role, int vertical, const char *text,
     sl_free (l->label);
     l->label = more, l->room = room;
   }
-  copy = sl_alloc (n + 1, 1);
+  copy = sl_alloc_text (text, n);
   if (!copy) {
     w->failed = 1;
     return;
   }
-  memcpy (copy, text, n);
   l->label[l->n_labels++] = (sl_label){ copy, role, vertical, box };
 }
 

@@ -117,12 +117,6 @@ static char *inflate_member (unzFile zip, const unz_file_info64 *info,
   return NULL;
 }
 
-static char *copy_name (const char *name, size_t n) {
-  char *copy = sl_alloc (n + 1, 1);
-  if (copy != NULL) memcpy (copy, name, n);
-  return copy;
-}
-
 /* Add the current member to s. */
 static int read_member (unzFile zip, sl_tensors *s, sl_error *e) {
   char name[NAME_SIZE];
@@ -150,7 +144,7 @@ static int read_member (unzFile zip, sl_tensors *s, sl_error *e) {
   item->tensor = sl_npy_decode (bytes, n, e);
   sl_free (bytes);
   if (item->tensor == NULL) return sl_fail_within (e, "member '%s'", name);
-  item->name = copy_name (name, length);
+  item->name = sl_alloc_text (name, length);
   s->n++;
   return item->name != NULL ? 0 : sl_fail (e, "out of memory for a name");
 }

@@ -31,13 +31,6 @@ void sl_header_free (sl_header *h) {
   *h = (sl_header){ 0 };
 }
 
-static char *copy_text (const char *text) {
-  size_t n = strlen (text) + 1;
-  char *copy = sl_alloc (n, 1);
-  if (copy != NULL) memcpy (copy, text, n);
-  return copy;
-}
-
 /* A JSON integer 0..PTRDIFF_MAX. */
 static int whole (const json_t *j, size_t *out) {
   json_int_t i = json_integer_value (j);
@@ -96,7 +89,7 @@ static int take (const char *name, const json_t *entry, size_t bytes,
         "of %zu",
         name, sl_shape_text (to->ndim, to->dim, text, sizeof text), size,
         to->from, to->to, bytes);
-  to->name = copy_text (name);
+  to->name = sl_alloc_text (name, strlen (name));
   return to->name != NULL ? 0 : sl_fail (e, "out of memory");
 }
 
@@ -110,8 +103,9 @@ static int take_metadata (const json_t *meta, sl_header *h, sl_error *e) {
     sl_meta *m = &h->meta[h->n_meta++];
     if (!json_is_string (value))
       return sl_fail (e, SL_METADATA " '%.200s' is no text", key);
-    m->key = copy_text (key);
-    m->value = copy_text (json_string_value (value));
+    m->key = sl_alloc_text (key, strlen (key));
+    m->value =
+        sl_alloc_text (json_string_value (value), json_string_length (value));
     if (m->key == NULL || m->value == NULL) return sl_fail (e, "out of memory");
   }
   return 0;
@@ -169,9 +163,8 @@ static const char *show_nul (const char *text, size_t n) {
     if (text[i] != '\\') continue;
     if (memcmp (text + i, nul, LENGTH) == 0) {
       if (copy == NULL) {
-        copy = sl_alloc (n, 1);
+        copy = sl_alloc_text (text, n);
         if (copy == NULL) return text; /* and jansson will complain */
-        memcpy (copy, text, n);
       }
       memcpy (copy + i, symbol, LENGTH);
     }
