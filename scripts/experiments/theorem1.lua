@@ -21,7 +21,7 @@ local opt = lab.options {
   seeds = { 5, "runs, with seeds from --seed on", min = 1 },
   samples = { 1000, "sequences measured", min = 2 },
   attention = { "softmax", doc = "mechanism" },
-  temperatures = { { 2, 3, 4, 5, 7, 10, 14, 20 }, "of the witness", min = 0 },
+  temperatures = { { 2, 3, 4, 5, 7, 10, 14, 20 }, "of the witness", above = 0 },
   capped = { true, "train under caps too" },
   caps = { { 0.99, 0.9, 0.5 }, "most weight on position 1 in plain rows", above = 0,
     max = 1 },

@@ -151,11 +151,17 @@ local function read(o, s)
 end
 
 local function unknown(key, specs)
-  local names = {}
+  local names, host = {}, core.host
   for name in pairs(specs) do names[#names + 1] = name end
-  for _, name in ipairs(reserved) do names[#names + 1] = name end
+  for _, name in ipairs(reserved) do
+    -- In another program some are not taken, or they would not have come here.
+    if host.foreign and name == key then
+      refuse("--%s: only `sinklab run %s` takes it", key, tostring(host.script))
+    end
+    names[#names + 1] = name
+  end
   refuse("--%s: no such option%s", key, check.did_you_mean(plain(key), names,
-    "\n  try: sinklab run " .. tostring(core.host.script) .. " --help", "--%s"))
+    "\n  try: sinklab run " .. tostring(host.script) .. " --help", "--%s"))
 end
 
 --- The values of the command line, by name.

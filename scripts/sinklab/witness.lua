@@ -35,6 +35,7 @@ end
 -- @param task  from lab.task.trigger_mean
 -- @param c     temperature, a number above 0
 -- @return model, f64
+-- @error another task, a temperature out of range
 -- @source Ran-Milo 2026, arXiv 2603.11487, Theorem 1
 -- @example
 --   local task = lab.task.trigger_mean {}
@@ -42,6 +43,9 @@ end
 function witness.softmax(task, c)
   check.argument("lab.witness.softmax", "first argument", task, "task")
   check.argument("lab.witness.softmax", "temperature", c, "number")
+  if not (c > 0 and c < math.huge) then
+    check.fail("lab.witness.softmax: the temperature is %g; it must be above 0", c)
+  end
   local d = task.d_model
   local m = blank(task, "softmax")
   local w_q, w_k = m:parameter "layer1.w_q", m:parameter "layer1.w_k"

@@ -109,6 +109,9 @@ check.test("what cannot be certified is said", function()
     lab.task.trigger_mean { bos = "moved" }, 5)
   check.raises("got task 'trigger_mean' with two anchors", lab.witness.softpick,
     lab.task.trigger_mean { anchors = 2 })
+  for _, c in ipairs { 0, -1, 1 / 0, 0 / 0 } do
+    check.raises("the temperature is", lab.witness.softmax, lab.task.trigger_mean {}, c)
+  end
   check.raises("the domain of task 'odd' draws no tensor 'content' of three axes",
     lab.certify, model, lab.task { name = "odd", seq_len = 2, d_model = 2, domain = {
       draw = function() return {} end, build = function() return {} end } })

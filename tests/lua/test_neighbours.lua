@@ -101,6 +101,10 @@ else
     local record = assert(lab.json.decode(process.read(folder .. "/open/run.json")))
     check.equal({ record.status, record.error },
       { "failed", "the program ended before run:finish()" })
+    process.write(folder .. "/t.lua", "require 'sinklab'.options { n = 1 }")
+    r = stock "t.lua --threads=2"
+    check.equal(r.code, 1)
+    check.contains(r.err, "--threads: only `sinklab run t.lua` takes it")
     r = stock "-e 'require [[sinklab]].trian()'"
     check.equal(r.code, 1)
     check.contains(r.err, "did you mean lab.train?")
