@@ -76,14 +76,27 @@ SL_VMATH sl_mask sl_seen (const sl_call *c, int j, int l) {
   return (sl_mask)(sl_load (c->seen + l) > sl_every ((real)j));
 }
 
-/* Lane by lane: the larger, the smaller; b where a is NaN. */
+/* Lane by lane: the larger, the smaller; b where a or b is NaN or both are zeros.
+** x86 has one instruction for each, which compilers do not find by themselves. */
+#if defined __AVX512F__ || !defined __SSE2__
+#define SL_EXTREME(compare, name) sl_select ((sl_mask)(a compare b), a, b)
+#elif defined __AVX2__ && defined SL_SINGLE
+#define SL_EXTREME(compare, name) (sl_lanes) __builtin_ia32_##name##ps256 (a, b)
+#elif defined __AVX2__
+#define SL_EXTREME(compare, name) (sl_lanes) __builtin_ia32_##name##pd256 (a, b)
+#elif defined SL_SINGLE
+#define SL_EXTREME(compare, name) (sl_lanes) __builtin_ia32_##name##ps (a, b)
+#else
+#define SL_EXTREME(compare, name) (sl_lanes) __builtin_ia32_##name##pd (a, b)
+#endif
 SL_VMATH sl_lanes sl_lanes_max (sl_lanes a, sl_lanes b) {
-  return sl_select ((sl_mask)(a > b), a, b);
+  return SL_EXTREME (>, max);
 }
 
 SL_VMATH sl_lanes sl_lanes_min (sl_lanes a, sl_lanes b) {
-  return sl_select ((sl_mask)(a < b), a, b);
+  return SL_EXTREME (<, min);
 }
+#undef SL_EXTREME
 
 SL_VMATH sl_lanes sl_lanes_abs (sl_lanes x) {
   return (sl_lanes)((sl_lane_bits)x & ~SL_SIGN);
