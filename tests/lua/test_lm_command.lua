@@ -133,6 +133,21 @@ check.test("a change beside the unchanged model", function()
   check.close(changed.loss_change, changed.loss - changed.loss_before, 1e-12, 0)
   check.equal(changed.heads[9].row_mass < 0, true, "softmax1 leaves mass in layer 2")
   check.equal(math.abs(changed.heads[1].row_mass) < 1e-6, true, "layer 1 is softmax")
+  -- Every measurement has its change: heads, and the residual stream by layer.
+  local before = record("g").results.sinks.sinks
+  for i, head in ipairs(before.heads) do
+    for key, value in pairs(head) do
+      if type(value) == "number" and key ~= "layer" and key ~= "head" then
+        check.close(changed.heads[i][key], changed.sinks.heads[i][key] - value, 1e-12, 0,
+          key)
+      end
+    end
+  end
+  local states, after = before.hidden.states, changed.sinks.hidden.states
+  check.equal(#changed.states, 6)
+  check.equal({ changed.states[1].other_norm, changed.states[3].other_norm ~= 0 },
+    { 0.0, true })
+  check.close(changed.states[4].peak, after[4].peak - states[4].peak, 1e-12, 0)
   -- Options of the mechanism count, and the record says what was typed, and of what.
   r = sinks(stories, "--prompt=The cat sat.", "--mechanism=sinklogit:init=9", "--out=j")
   check.equal(r.code, 0, r.err)

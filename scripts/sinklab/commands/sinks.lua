@@ -137,15 +137,15 @@ local function draw(run, model, tokenizer, source, label, found, given)
 end
 
 --- Compare with the changes that were asked for.
-local function print_changes(run, lm, model, source, label, changes, o)
-  local effects = lm.intervene(model, source.sequences, changes, o)
+local function print_changes(run, model, source, label, found, changes, o)
   local survey = require "sinklab.lm.survey"
+  local effects = require "sinklab.lm.intervene".effects(found, changes, o)
   say("\n%s", tostring(effects))
   for i, e in ipairs(effects) do
     local name = ("%schange-%d"):format(label, i)
     run:add(name, { change = e.name, loss_before = e.loss_before, loss = e.loss,
       loss_change = e.loss_change, predicted = e.predicted,
-      sinks = e.sinks and survey.record(e.sinks), heads = e.heads })
+      sinks = e.sinks and survey.record(e.sinks), heads = e.heads, states = e.states })
     if e.sinks then
       run:figure(name, survey.map(e.sinks, model.config.heads, "first_mean",
         "mean weight on position 1", source.name .. ", " .. e.name))
@@ -170,7 +170,8 @@ local function run_sinks(words, given)
   local tokenizer = tokenizer_of(model, given)
   local sources, begun = texts.read(what, model, tokenizer, given)
   for _, source in ipairs(sources) do
-    require "sinklab.lm.intervene".prepare(what, model, source.sequences, changes)
+    source.changes = require "sinklab.lm.intervene".prepare(what, model,
+      source.sequences, changes)
   end
   local run = open_run(words[1], given)
   say("%s: %s", words[1], tostring(model))
@@ -185,6 +186,7 @@ local function run_sinks(words, given)
       threshold = given.threshold, keep = given.keep,
       measures = { "columns", "norms", "hidden" } }
     local found = lm.sinks(model, list, o)
+    o.keep = nil
     seconds = seconds + found.seconds
     for _, s in ipairs(list) do tokens = tokens + #s.ids end
     say("\n%s: %d sample%s of at most %d tokens", source.name, found.samples,
@@ -195,8 +197,7 @@ local function run_sinks(words, given)
       sinks = survey.record(found) })
     draw(run, model, tokenizer, source, label, found, given)
     if #changes > 0 then
-      print_changes(run, lm, model, source, label, changes,
-        { batch = o.batch, threshold = given.threshold })
+      print_changes(run, model, source, label, found, source.changes, o)
     end
   end
   say("\n%s", survey.table(survey.sources(all)))

@@ -26,9 +26,28 @@ for _, kind in ipairs { of_heads, of_text, of_model } do
   for name, rule in pairs(kind) do rules[name] = rule end
 end
 
---- What of a head is compared, where it was measured.
-local compared = { "first_mean", "row_mass", "proxy", "contribution", "entropy", "rate",
-  "value_norm", "null_mass" }
+--- Every number that both have, the second less the first; `same` are not compared.
+local function differences(before, after, same)
+  local out = {}
+  for key, value in pairs(after) do
+    local was = before[key]
+    if same[key] then
+      out[key] = value
+    elseif type(value) == "number" and type(was) == "number" then
+      out[key] = value - was
+    end
+  end
+  return out
+end
+
+--- The same of two lists.
+local function all_differences(before, after, same)
+  local out = {}
+  for i, each in ipairs(after) do out[i] = differences(before[i], each, same) end
+  return out
+end
+
+local of_head, of_state = { layer = true, head = true }, { layer = true }
 
 local function heads_text(heads)
   if type(heads) ~= "table" then return heads end
@@ -182,6 +201,29 @@ local function apply(change, given)
   return measure.sinks(change.model, change.list, given)
 end
 
+--- What changes do.
+-- @param before  what was measured without them
+-- @param wanted  from intervene.prepare
+-- @param given   options of what is measured with each
+function intervene.effects(before, wanted, given)
+  local out = { before = before }
+  for i, change in ipairs(wanted) do
+    local after = apply(change, given)
+    local was, is, n = loss.compare(before.losses, after.losses)
+    local effect = { name = change.name, layer = change.layer, head = change.head,
+      loss = is, loss_before = was, loss_change = is - was, predicted = n }
+    if after.heads then
+      effect.sinks = after
+      effect.heads = all_differences(before.heads, after.heads, of_head)
+    end
+    if after.hidden and before.hidden then
+      effect.states = all_differences(before.hidden.states, after.hidden.states, of_state)
+    end
+    out[i] = effect
+  end
+  return setmetatable(out, Effects)
+end
+
 --- Measure a model and the same model with changes, one at a time.
 --
 -- Losses compare the predictions of the same tokens: those that both predict. A dropped
@@ -200,7 +242,8 @@ end
 -- @param given    as for lab.lm.sinks
 -- @return { before = sinks, { name =, layer =, head =, loss =, loss_before =,
 --         loss_change =, predicted = tokens compared, sinks =, heads = { { layer =,
---         head =, first_mean = the change, ... } } }, ... }; prints as a table
+--         head =, first_mean = the change, ... } }, states = with "hidden" the same of
+--         the residual stream by layer }, ... }; prints as a table
 -- @error a change that does nothing, or does not fit the model
 -- @example
 --   local model = lab.lm.random { layers = 2 }
@@ -215,25 +258,7 @@ function intervene.intervene(model, list, changes, given)
   if not before.losses then
     check.fail("%s: loss = false leaves nothing to compare", what)
   end
-  local out = { before = before }
-  for i, change in ipairs(wanted) do
-    local after = apply(change, given)
-    local was, is, n = loss.compare(before.losses, after.losses)
-    local effect = { name = change.name, layer = change.layer, head = change.head,
-      loss = is, loss_before = was, loss_change = is - was, predicted = n }
-    if after.heads then
-      effect.sinks, effect.heads = after, {}
-      for h, head in ipairs(after.heads) do
-        local first, row = before.heads[h], { layer = head.layer, head = head.head }
-        for _, key in ipairs(compared) do
-          if head[key] and first[key] then row[key] = head[key] - first[key] end
-        end
-        effect.heads[h] = row
-      end
-    end
-    out[i] = effect
-  end
-  return setmetatable(out, Effects)
+  return intervene.effects(before, wanted, given)
 end
 
 function Effects:__tostring()
