@@ -41,8 +41,9 @@ static const sl_param params[] = {
   { "scale", "a of the head", { 0, 1 }, SL_CONST, 0 }, { 0 }
 };
 
-static void adapt (const void *config_, sl_param *param, sl_input *input) {
-  const config *o = config_;
+static void adapt (const void *options_in_effect, sl_param *param,
+                   sl_input *input) {
+  const config *o = options_in_effect;
   (void)input;
   param->scale = o->scale;
   if (!o->learned) param->width = (sl_width){ 0, 0 };

@@ -62,8 +62,9 @@ static const sl_param params[] = {
   { "bias", "added to every score of the head", { 0, 1 }, SL_CONST, 0 }, { 0 }
 };
 
-static void adapt (const void *config_, sl_param *param, sl_input *input) {
-  const config *o = config_;
+static void adapt (const void *options_in_effect, sl_param *param,
+                   sl_input *input) {
+  const config *o = options_in_effect;
   (void)input;
   param->scale = o->value;
   if (o->bias != LEARNED) param->width = (sl_width){ 0, 0 };

@@ -24,8 +24,9 @@ static const sl_param params[] = {
   { "logit", "score of the key that is nothing", { 0, 1 }, SL_CONST, 0 }, { 0 }
 };
 
-static void adapt (const void *config_, sl_param *param, sl_input *input) {
-  const config *o = config_;
+static void adapt (const void *options_in_effect, sl_param *param,
+                   sl_input *input) {
+  const config *o = options_in_effect;
   (void)input;
   param->scale = o->init;
 }

@@ -5,7 +5,6 @@
 #include "support/suite.h"
 #include <dirent.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define BAD SINKLAB_TEST_BUILD "/tests/bad/"
@@ -242,10 +241,8 @@ START_TEST (unknown_plugin_fails_load) {
 END_TEST
 
 int main (void) {
-  SRunner *runner;
   Suite *suite = suite_create ("check");
   TCase *tcase = tcase_create ("check");
-  int failed;
   tcase_set_timeout (tcase, 120);
   tcase_add_loop_test (tcase, wrong_plugins_fail_where_they_must, 0,
                        sizeof wrong / sizeof *wrong);
@@ -258,11 +255,5 @@ int main (void) {
   tcase_add_test (tcase, only_and_time_limit_are_read);
   tcase_add_test (tcase, unknown_plugin_fails_load);
   suite_add_tcase (suite, tcase);
-  runner = srunner_create (suite);
-  if (getenv ("SINKLAB_TEST_NO_FORK"))
-    srunner_set_fork_status (runner, CK_NOFORK);
-  srunner_run_all (runner, CK_NORMAL);
-  failed = srunner_ntests_failed (runner);
-  srunner_free (runner);
-  return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+  return suite_finish (suite);
 }

@@ -29,8 +29,8 @@ static const sl_param params[] = {
   { 0 }
 };
 
-static int validate (const void *config_, char *err, size_t cap) {
-  const config *o = config_;
+static int validate (const void *options_in_effect, char *err, size_t cap) {
+  const config *o = options_in_effect;
   if (!o->flag && o->count < 0) {
     snprintf (err, cap, "count is %d; without flag it must not be negative",
               o->count);

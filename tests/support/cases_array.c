@@ -1,31 +1,6 @@
 /* cases_array.c - gradient cases of the array operations. */
 #include "ops/ops.h"
-#include "support/op_case.h"
-
-#define IN(low, high, ndim, ...) \
-  {                              \
-    OP_REAL, low, high, ndim, {  \
-      __VA_ARGS__                \
-    }                            \
-  }
-#define WHOLE(low, high, ndim, ...) \
-  {                                 \
-    OP_WHOLE, low, high, ndim, {    \
-      __VA_ARGS__                   \
-    }                               \
-  }
-#define FIXED(low, high, ndim, ...) \
-  {                                 \
-    OP_FIXED, low, high, ndim, {    \
-      __VA_ARGS__                   \
-    }                               \
-  }
-#define SCALAR(low, high)    \
-  {                          \
-    OP_REAL, low, high, 0, { \
-      0                      \
-    }                        \
-  }
+#include "support/inputs.h"
 
 #define ONE(name, low, high)                                                   \
   {                                                                            \

@@ -1,20 +1,7 @@
 /* cases_attention.c - gradient cases of the attention layer. */
 #include "attention/attention.h"
-#include "support/op_case.h"
+#include "support/inputs.h"
 #include "support/suite.h"
-
-#define IN(low, high, ndim, ...) \
-  {                              \
-    OP_REAL, low, high, ndim, {  \
-      __VA_ARGS__                \
-    }                            \
-  }
-#define LENGTHS(t, b)    \
-  {                      \
-    OP_WHOLE, 0, t, 1, { \
-      b                  \
-    }                    \
-  }
 
 /* Plugins are loaded when the table is asked for; the attributes point here. */
 enum { SOFTMAX, RELU, AFFINE, PLUGINS };

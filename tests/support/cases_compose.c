@@ -1,22 +1,9 @@
 /* cases_compose.c - gradient cases of the gate and mix ops, with the plugins
 ** that come with sinklab. */
 #include "attention/attention.h"
-#include "support/op_case.h"
+#include "support/inputs.h"
 #include "support/suite.h"
 #include <stdio.h>
-
-#define IN(low, high, ndim, ...) \
-  {                              \
-    OP_REAL, low, high, ndim, {  \
-      __VA_ARGS__                \
-    }                            \
-  }
-#define LENGTHS(t, b)    \
-  {                      \
-    OP_WHOLE, 0, t, 1, { \
-      b                  \
-    }                    \
-  }
 
 /* A plugin with options, and the attributes that get it. */
 typedef struct setting {

@@ -8,12 +8,15 @@
 int suite_run (const char *name, const TTest *const *tests, int n) {
   Suite *suite = suite_create (name);
   TCase *tcase = tcase_create (name);
-  SRunner *runner;
-  int failed;
   tcase_set_timeout (tcase, 60);
   for (int i = 0; i < n; i++) tcase_add_test (tcase, tests[i]);
   suite_add_tcase (suite, tcase);
-  runner = srunner_create (suite);
+  return suite_finish (suite);
+}
+
+int suite_finish (Suite *suite) {
+  SRunner *runner = srunner_create (suite);
+  int failed;
   if (getenv ("SINKLAB_TEST_NO_FORK"))
     srunner_set_fork_status (runner, CK_NOFORK);
   srunner_run_all (runner, CK_NORMAL);

@@ -8,6 +8,9 @@
 ** valgrind and gdb). */
 int suite_run (const char *name, const TTest *const *tests, int n);
 
+/* The same of a suite that has its tests already. */
+int suite_finish (Suite *suite);
+
 /* main () of a file with these tests: SUITE_MAIN ("gemm", small, large).
 ** (START_TEST names are variables, so no array of them can be initialised
 ** outside a function.) */
