@@ -136,6 +136,12 @@ check.test("new: writes a folder once; names are checked", function()
     check.equal(all:find("template_", 1, true), nil, file)
     check.equal(all:find "@%u+@", nil, file)
   end
+  r = process.shell(("cd '%s/made/my_gate' && "
+    .. "PKG_CONFIG_PATH= PKG_CONFIG_LIBDIR=/none make check"):format(folder))
+  if os.execute "command -v make >/dev/null" then
+    check.equal(r.code, 2, r.err)
+    check.contains(r.err, "pkg-config does not find sinklab; install it")
+  end
   process.write(folder .. "/made/my_gate/my_gate.c", "mine")
   process.write(folder .. "/a_file", "mine")
   local cases = {
