@@ -172,6 +172,8 @@ check.test("help of names, plugins, experiments, commands and variables", functi
     { "softpick", '"softpick", a row' }, { "plot", "lab.plot.heat" },
     { "theorem2", "sinklab run theorem2" }, { "sinklab plugin", "sinklab help plugin" },
     { "m", "model:forward" }, { "threshold", "threshold: integer" },
+    { "model", "lab.model.transformer" }, { "model", "model:forward" },
+    { "task", "further, as lab.task.NAME backcopy idle" },
     { "", "?NAME shows one thing" }, { "lab.rope", "source Su et al. 2021" },
   }
   for _, case in ipairs(cases) do
@@ -182,6 +184,7 @@ check.test("help of names, plugins, experiments, commands and variables", functi
   check.contains(help_text.of("lab.sum", globals, 80, true), "This is written in C.")
   check.contains(help_text.of("rotary", globals, 80, true), "lab.model.transformer")
   for word, want in pairs { trian = "no help for 'trian' (did you mean 'train'?)",
+    ["lab.train.steps"] = "?lab.train has its options",
     ['"sofmax"'] = "(did you mean 'softmax'?)", zzzzzzzz = "??zzzzzzzz searches" } do
     local found, message = help_text.of(word, globals, 80)
     check.equal(found, nil)

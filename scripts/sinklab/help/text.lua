@@ -179,8 +179,10 @@ local function unknown(name)
   for _, p in ipairs(core.plugins()) do names[#names + 1] = p.name end
   for _, n in ipairs(experiments.names()) do names[#names + 1] = n end
   for _, n in ipairs(command.names) do names[#names + 1] = n end
-  return nil, ("no help for '%s'%s"):format(name, check.did_you_mean(name, names,
-    name:match "^[%w_.:]+$" and ("; ??%s searches"):format(name) or nil))
+  local parent = name:match "^(.+)%.[%w_]+$"
+  local hint = parent and help.find(parent) and ("; ?%s has its options"):format(parent)
+      or name:match "^[%w_.:]+$" and ("; ??%s searches"):format(name) or nil
+  return nil, ("no help for '%s'%s"):format(name, check.did_you_mean(name, names, hint))
 end
 
 --- Help for what a person has typed after `?` (or, with `whole`, after `??`): a name
@@ -202,7 +204,14 @@ function help_text.of(typed, globals, width, whole)
   local entry = help.find(name, globals)
   if entry then
     local said = help_text.entry(entry, width, whole)
-    local short = name:match "([%w_]+)$"
+    local short, more = name:match "([%w_]+)$", {}
+    for _, member in ipairs(group(entry.name)) do
+      more[#more + 1] = member.name:sub(#entry.name + 2)
+    end
+    if #more > 0 then
+      said = said .. "\n\n" .. wrapped(("further, as %s.NAME  %s"):format(entry.name,
+        table.concat(more, "  ")), width, 2)
+    end
     for _, p in ipairs(entry.name == "lab." .. short and core.plugins() or {}) do
       if p.name == short then
         said = said .. ('\n\nThere is also a plugin of this name: ?"%s"'):format(short)
@@ -211,8 +220,9 @@ function help_text.of(typed, globals, width, whole)
     end
     return said
   end
-  local members = group(name)
-  if #members == 0 then members = group("lab." .. name) end
+  -- lab.model.NAME, and the methods of a model.
+  local members, methods = group("lab." .. name), group(name)
+  table.move(methods, 1, #methods, #members + 1, members)
   if #members > 0 then return sentences(members, width) end
   local found = plugin(name, width, whole) or experiment(name) or subcommand(name)
       or variable(name, globals, width)
