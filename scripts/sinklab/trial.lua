@@ -155,12 +155,16 @@ function trial.store(path)
   return self
 end
 
---- A point as text, the same for the same settings.
+--- A point as text, the same for the same settings to the last bit.
 local function key_of(point)
   local names, out = {}, {}
   for name in pairs(point) do names[#names + 1] = name end
   table.sort(names)
-  for i, name in ipairs(names) do out[i] = name .. "=" .. tostring(point[name]) end
+  for i, name in ipairs(names) do
+    local value = point[name]
+    out[i] = name .. "=" .. (type(value) == "number" and json.number(value)
+      or tostring(value))
+  end
   return table.concat(out, " ")
 end
 

@@ -8,7 +8,6 @@ local help = require "sinklab.help"
 local lab = require "sinklab"
 local options = require "sinklab.check"
 
-local binary = os.getenv "SINKLAB_BINARY"
 
 -- What a doc comment says.
 

@@ -35,8 +35,6 @@ end
 
 -- The reference: dense, in Lua.
 
-local NAN = 0 / 0
-
 local function mean(list)
   local sum = 0
   for _, x in ipairs(list) do sum = sum + x end

@@ -3,7 +3,6 @@
 local check = require "check"
 local process = require "process"
 local complete = require "sinklab.repl.complete"
-local core = require "sinklab.core"
 local help_text = require "sinklab.help.text"
 local lab = require "sinklab"
 local repl = require "sinklab.repl"

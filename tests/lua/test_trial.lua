@@ -39,6 +39,7 @@ check.test("a store keeps every bit, and knows a point by all its settings", fun
   check.equal(again:get { lr = 1e-3, seed = 1, task = "mean" },
     { error = 0.1 + 0.2, steps = 7 })
   check.equal(again:get { lr = 2e-3, seed = 1, task = "mean" }, nil)
+  check.equal(again:get { lr = 1e-3 * (1 + 2 ^ -52), seed = 1, task = "mean" }, nil)
   process.write(path, "{ \"results\": ")
   local none, message = trial.store(path)
   check.equal(none, nil)
