@@ -41,7 +41,7 @@ static double one_uniform (const op_try *t, const sl_random_attr *attr,
   uint32_t hi, lo;
   words (&t->context.draw, sample, i, &hi, &lo);
   const double u =
-      t->dtype == SL_F32 ? (double)sl_uniform24 (hi) : sl_uniform53 (hi, lo);
+      t->dtype == SL_F32 ? (hi >> 8) * 0x1p-24 : sl_uniform53 (hi, lo);
   return attr->a + (attr->b - attr->a) * u;
 }
 

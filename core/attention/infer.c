@@ -252,9 +252,10 @@ static int lay_out (const sl_attention_attr *a, const sl_view *in, int params,
   return 0;
 }
 
-int sl_attention_plan_of (const sl_attention_attr *a, int n_in,
-                          const sl_view *in, sl_product_scratch product,
-                          sl_attention_plan *p, sl_error *e) {
+/* Fill p from attributes and input shapes, which must fit. */
+static int plan_of (const sl_attention_attr *a, int n_in, const sl_view *in,
+                    sl_product_scratch product, sl_attention_plan *p,
+                    sl_error *e) {
   int params;
   if (check_heads (a, e) || check_shapes (a, n_in, in, e) ||
       (a->has_begin &&
@@ -279,7 +280,7 @@ void sl_attention_plan_again (const sl_attention_attr *a, const sl_view *in,
 int sl_attention_infer (sl_infer *q, sl_product_scratch product, sl_error *e) {
   const sl_attention_attr *a = q->attr;
   sl_attention_plan p;
-  if (sl_attention_plan_of (a, q->n_in, q->in, product, &p, e)) return -1;
+  if (plan_of (a, q->n_in, q->in, product, &p, e)) return -1;
   q->n_out = 1;
   q->out[0].ndim = 3;
   q->out[0].dim[0] = p.batch;

@@ -43,14 +43,8 @@ typedef struct sl_attention_plan {
   size_t row, product;  /* for the plugin: keys reals; for sl_gemm */
 } sl_attention_plan;
 
-/* Fill p from attributes and input shapes; -1 and a sentence if they do not
-** fit. */
-int sl_attention_plan_of (const sl_attention_attr *a, int n_in,
-                          const sl_view *in, sl_product_scratch product,
-                          sl_attention_plan *p, sl_error *e);
-
-/* The same for what that took before, but for p->scratch: nothing is
-** checked. */
+/* Fill p, but for p->scratch, from attributes and inputs that infer has taken:
+** nothing is checked. */
 void sl_attention_plan_again (const sl_attention_attr *a, const sl_view *in,
                               sl_attention_plan *p);
 

@@ -24,7 +24,3 @@ double sl_uniform53 (uint32_t hi, uint32_t lo) {
   uint64_t bits = ((uint64_t)hi << 32 | lo) >> 11;
   return (double)bits * 0x1p-53;
 }
-
-float sl_uniform24 (uint32_t word) {
-  return (float)(word >> 8) * 0x1p-24f;
-}

@@ -19,7 +19,4 @@ void sl_philox (uint64_t key, const uint32_t counter[4], uint32_t out[4]);
 
 /* Uniform on [0, 1) with 53 bits from two words. */
 double sl_uniform53 (uint32_t hi, uint32_t lo);
-
-/* Uniform on [0, 1) with 24 bits from one word; exact in f32. */
-float sl_uniform24 (uint32_t word);
 #endif

@@ -56,15 +56,16 @@ static void pool (sl_heat_data *h, const double *data) {
   }
 }
 
-int sl_heat_range (const sl_heat_data *h, double lo, double hi, sl_range *range,
-                   sl_error *e) {
+/* The range for data lo..hi (lo > hi: none), by what was asked. */
+static int range_for (const sl_heat_data *h, double lo, double hi,
+                      sl_range *range, sl_error *e) {
   *range = h->asked;
   if (range->min == range->max && !range->log && lo >= 0 && hi <= 1)
     range->min = 0, range->max = 1;
   return sl_range_settle (range, lo, hi, "the colours", e);
 }
 
-void sl_heat_show (sl_heat_data *h, sl_range range) {
+static void show_in (sl_heat_data *h, sl_range range) {
   h->range = range;
   h->any_below = h->least < range.min;
   h->any_above = h->largest > range.max;
@@ -123,8 +124,8 @@ int sl_heat_fill (sl_panel *p, const sl_heat *heat, size_t limit, sl_error *e) {
     if (h->value[i] < h->least) h->least = h->value[i];
     if (h->value[i] > h->largest) h->largest = h->value[i];
   }
-  if (sl_heat_range (h, h->lo, h->hi, &range, e)) return -1;
-  sl_heat_show (h, range);
+  if (range_for (h, h->lo, h->hi, &range, e)) return -1;
+  show_in (h, range);
   return 0;
 }
 
@@ -330,8 +331,8 @@ static int share (sl_figure *f, int count, sl_error *e) {
     lo = fmin (lo, f->panel[i].heat.lo);
     hi = fmax (hi, f->panel[i].heat.hi);
   }
-  if (sl_heat_range (first, lo, hi, &range, e)) return -1;
-  for (int i = 0; i < count; i++) sl_heat_show (&f->panel[i].heat, range);
+  if (range_for (first, lo, hi, &range, e)) return -1;
+  for (int i = 0; i < count; i++) show_in (&f->panel[i].heat, range);
   return 0;
 }
 

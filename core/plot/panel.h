@@ -145,13 +145,9 @@ double sl_aspect (double given);  /* 0 gives the default */
 int sl_check_aspect (double aspect, sl_error *e);
 void sl_error_bar (cairo_t *cr, double x, double low, double high, double cap);
 
-/* Heat maps. range: the one for data lo..hi (lo > hi: none), by what was
-** asked. show: in this range. at: the value shown at a row and column when
-** 'coarse' stored values are joined, NaN for none; *masked tells the keys
-** after the query. colour: of that value. */
-int sl_heat_range (const sl_heat_data *h, double lo, double hi, sl_range *range,
-                   sl_error *e);
-void sl_heat_show (sl_heat_data *h, sl_range range);
+/* Heat maps. at: the value shown at a row and column when 'coarse' stored
+** values are joined, NaN for none; *masked tells the keys after the query.
+** colour: of that value. */
 double sl_heat_at (const sl_heat_data *h, size_t coarse_rows,
                    size_t coarse_cols, size_t row, size_t col, int *masked);
 sl_rgb sl_heat_colour (const sl_heat_data *h, double value, int masked);

@@ -105,7 +105,8 @@ static sl_operand operand_of (sl_program *p, const sl_tensor *t) {
   return o;
 }
 
-int sl_program_count (const sl_program *p, const char *op) {
+/* How many nodes have an op of this name. */
+static int count_of (const sl_program *p, const char *op) {
   int n = 0;
   for (size_t i = 0; i < p->n_nodes; i++)
     n += strcmp (p->node[i].op->name, op) == 0;
@@ -124,7 +125,7 @@ int sl_node_prepare (sl_program *p, const sl_op *op, const void *attr, int n_in,
   node->op = op;
   node->n_in = n_in;
   node->n_out = n_out;
-  node->ordinal = sl_program_count (p, op->name);
+  node->ordinal = count_of (p, op->name);
   node->operand = (sl_operand *)block;
   if (op->attr_size > 0) {
     memcpy (block + skip, attr, op->attr_size);

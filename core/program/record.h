@@ -40,9 +40,6 @@ struct sl_program {
 /* The slot of a storage, or -1. */
 ptrdiff_t sl_slot_find (const sl_program *p, const sl_storage *s);
 
-/* How many nodes have an op of this name. */
-int sl_program_count (const sl_program *p, const char *op);
-
 /* Append a node in two halves: prepare does all that can fail (and leaves the
 ** program as it was), commit cannot fail and takes over node->operand. */
 int sl_node_prepare (sl_program *p, const sl_op *op, const void *attr, int n_in,

@@ -18,7 +18,8 @@ static int fail_memory (sl_error *e) {
   return sl_fail (e, "sinks: no memory for the measurements");
 }
 
-int sl_collect_columns (const sl_measuring *m) {
+/* Of a row: mass on nothing, keys that are no tokens, tokens. */
+static int columns_of (const sl_measuring *m) {
   return 1 + m->prefix + m->registers + m->tokens;
 }
 
@@ -27,8 +28,7 @@ static size_t kept_heads (const sl_measuring *m) {
 }
 
 size_t sl_collect_bytes (const sl_measuring *m, long shard) {
-  const size_t maps =
-      sl_maps_bytes (kept_heads (m), m->tokens, sl_collect_columns (m));
+  const size_t maps = sl_maps_bytes (kept_heads (m), m->tokens, columns_of (m));
   size_t keys;
   if (sl_size_mul ((size_t)m->layers * (size_t)m->heads, (size_t)m->tokens,
                    &keys) < 0 ||
@@ -102,8 +102,8 @@ static int make_part (sl_collector *c, sl_part *p, sl_error *e) {
   if (((m->measures & SL_MEASURE_COLUMNS) &&
        sl_open_columns_init (&p->columns, open, m->tokens) < 0) ||
       sl_keys_init (&p->keys, c->per_sample, m->tokens, m->measures) < 0 ||
-      (c->kept > 0 && sl_maps_init (&p->maps, (size_t)c->kept, m->tokens,
-                                    sl_collect_columns (m)) < 0))
+      (c->kept > 0 &&
+       sl_maps_init (&p->maps, (size_t)c->kept, m->tokens, columns_of (m)) < 0))
     return fail_memory (e);
   return 0;
 }

@@ -21,8 +21,6 @@ typedef struct sl_collect_spec {
   int calls;
 } sl_collect_spec;
 
-/* Columns of a row: mass on nothing, keys that are no tokens, tokens. */
-int sl_collect_columns (const sl_measuring *m);
 /* Bytes that grow with heads x tokens, of one part; SIZE_MAX: too many. */
 size_t sl_collect_bytes (const sl_measuring *m, long shard);
 
