@@ -1,13 +1,11 @@
 /* check_attention.c - the attention op against its definition, equal bits for
 ** every block, lanes against rows, and the model of the paper. */
 #include "attention/attention.h"
-#include "base/memory.h"
 #include "support/attend.h"
 #include "support/golden.h"
 #include "support/suite.h"
 #include "support/variants.h"
 #include <stdio.h>
-#include <string.h>
 
 static void close_view (const op_bench *b, const sl_view *v, const double *want,
                         const char *what, const char *which) {

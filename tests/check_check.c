@@ -1,7 +1,6 @@
 /* check_check.c - plugin check: right plugins pass, wrong ones fail where they
 ** must. */
 #include "check/check.h"
-#include "base/file.h"
 #include "support/suite.h"
 #include <dirent.h>
 #include <stdio.h>

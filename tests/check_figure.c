@@ -3,10 +3,8 @@
 #include "support/figures.h"
 #include "support/suite.h"
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* ---- errors, limits, memory ---- */
 

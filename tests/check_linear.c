@@ -6,7 +6,6 @@
 #include "lm/unpack.h"
 #include "support/suite.h"
 #include "support/variants.h"
-#include <stdlib.h>
 #include <string.h>
 
 static sl_error error;

@@ -7,7 +7,6 @@
 #include "support/suite.h"
 #include "train/train.h"
 #include <stdio.h>
-#include <string.h>
 
 enum { B = 4, T = 16, D = 16, BATCHES = 5, STEPS = 100 };
 

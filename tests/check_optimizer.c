@@ -5,7 +5,6 @@
 #include "train/train.h"
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { N = 6, STEPS = 50 };

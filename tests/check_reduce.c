@@ -3,7 +3,6 @@
 #include "support/op_try.h"
 #include "support/suite.h"
 #include <math.h>
-#include <string.h>
 
 enum { SUM, MEAN, MAX, VAR, OPS };
 static const char *const names[OPS] = { "sum", "mean", "max", "var" };

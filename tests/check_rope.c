@@ -6,7 +6,6 @@
 #include "support/variants.h"
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 /* (1, heads, t, d) of the reference as (1, t, heads * d) of the op, or back. */
 static void swap_axes (const golden *g, const double *from, double *to,

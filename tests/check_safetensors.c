@@ -4,7 +4,6 @@
 #include "support/suite.h"
 #include "tensor/safetensors.h"
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

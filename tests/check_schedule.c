@@ -4,8 +4,6 @@
 #include "train/train.h"
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 static const struct {
   const char *file, *kind;

@@ -4,7 +4,6 @@
 #include "program/program.h"
 #include "support/suite.h"
 #include "train/train.h"
-#include <string.h>
 
 /* What an operation of a script has to remember. */
 typedef struct script {

@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define DOCS SINKLAB_TEST_SOURCE "/../docs/"
 

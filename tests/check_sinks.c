@@ -10,7 +10,6 @@
 #include "sinks/sinks.h"
 #include "support/suite.h"
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 enum { S = 12, T = 7, D = 6, H = 2, W = D / H }; /* W: width of a head */

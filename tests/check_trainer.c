@@ -9,7 +9,6 @@
 #include "train/train.h"
 #include <math.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <string.h>
 
 typedef struct problem {

@@ -8,7 +8,6 @@
 #include "support/variants.h"
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 /* 0 if this machine cannot run it. */
 static int use_isa (sl_isa isa) {

@@ -1,6 +1,5 @@
 /* infer.c - shapes and buffer sizes of the attention layer's ops. */
 #include "attention/kernels.h"
-#include "attention/plugins.h"
 #include "base/memory.h"
 #include <limits.h>
 #include <math.h>

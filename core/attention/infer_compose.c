@@ -1,6 +1,5 @@
 /* infer_compose.c - shapes and buffer sizes of the gate and mix ops. */
 #include "attention/kernels.h"
-#include "attention/plugins.h"
 #include "base/memory.h"
 #include <limits.h>
 #include <math.h>

@@ -3,7 +3,6 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include <dirent.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,5 @@
 /* validate.c - is what a plugin says about itself sane? */
 #include "attention/plugins.h"
-#include "base/isa.h"
 #include <limits.h>
 #include <math.h>
 #include <string.h>

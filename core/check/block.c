@@ -2,7 +2,6 @@
 #include "check/block.h"
 #include "base/isa.h"
 #include "check/trial.h"
-#include <math.h>
 #include <stdio.h>
 
 SL_VARIANTS (const sl_block_runner, sl_block_runner);

@@ -2,7 +2,6 @@
 #include "attention/host.h"
 #include "base/memory.h"
 #include "check/block.h"
-#include <math.h>
 #include <sinklab/vmath.h>
 #include <stdio.h>
 #include <string.h>

@@ -2,7 +2,6 @@
 #include "base/clock.h"
 #include "check/trial.h"
 #include <math.h>
-#include <string.h>
 
 /* f32 has 24 bits; sums over a row, a bisection or a log cost some of them. */
 #define CLOSE 1e-4

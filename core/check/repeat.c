@@ -1,7 +1,6 @@
 /* repeat.c - the checks "repeat" and "threads": equal arguments, equal bits. */
 #include "check/trial.h"
 #include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { MOST = 48, ORDERS = 4, THREADS = 8, ROUNDS = 12, MOST_ROUNDS = 1000 };

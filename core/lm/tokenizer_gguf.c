@@ -1,5 +1,4 @@
 /* tokenizer_gguf.c - the tokenizer that a GGUF file carries. */
-#include "base/memory.h"
 #include "lm/tokenizer_parts.h"
 #include <stdio.h>
 #include <string.h>

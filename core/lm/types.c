@@ -1,5 +1,4 @@
 /* types.c - how the numbers of weights are packed: the table. */
-#include "base/memory.h"
 #include "lm/unpack.h"
 #include "lm/weights.h"
 #include <string.h>

@@ -1,6 +1,5 @@
 /* weight.c - one weight: its rows, its parts, its numbers as a tensor. */
 #include "base/isa.h"
-#include "base/memory.h"
 #include "lm/unpack.h"
 #include "lm/weights.h"
 #include <math.h>

@@ -6,7 +6,6 @@
 ** trainer's own seed, step and samples. */
 #include "lua/lua_tensor.h"
 #include "ops/ops.h"
-#include <string.h>
 
 #define GENERATOR "sinklab.generator"
 

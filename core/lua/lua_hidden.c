@@ -1,7 +1,6 @@
 /* lua_hidden.c - measurements of the residual stream. */
 #include "lua/lua_sinks.h"
 #include "sinks/hidden.h"
-#include <math.h>
 
 #define HIDDEN "sinklab.hidden"
 #define FOUND "sinklab.hidden_found"

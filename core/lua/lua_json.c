@@ -1,7 +1,6 @@
 /* lua_json.c - JSON read into Lua values, by jansson. Writing is json.lua's. */
 #include "lua/lua_common.h"
 #include <jansson.h>
-#include <string.h>
 
 #define JSON_HANDLE "sinklab.json"
 enum { DEEPEST = 200 };

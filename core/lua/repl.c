@@ -1,7 +1,6 @@
 /* repl.c - the prompt: read, run, print. */
 #include "lua/repl.h"
 #include "base/file.h"
-#include "base/interrupt.h"
 #include "lua/lua_common.h"
 #include <errno.h>
 #include <histedit.h>

@@ -1,6 +1,5 @@
 /* linear.c - y = x w^T + bias: (..., in) -> (..., out). */
 #include "ops/map.h"
-#include "ops/ops.h"
 #include "ops/product.h"
 
 /* x and y seen as matrices with equally many rows, one block of rows after the

@@ -1,5 +1,4 @@
 /* matmul.c - a (..., m, k) times b (..., k, n), batch axes broadcasting. */
-#include "ops/ops.h"
 #include "ops/product.h"
 #include "ops/walk.h"
 

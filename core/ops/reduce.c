@@ -6,7 +6,6 @@
 #include "ops/axis.h"
 #include "ops/map.h"
 #include "ops/ops.h"
-#include <math.h>
 
 /* The set of reduced axes as bits; the whole set for 0. */
 static unsigned axes_of (unsigned axes, int ndim) {

@@ -3,7 +3,6 @@
 #include "plot/panel.h"
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 /* Room between groups, as a share of a group. */
 static const double BETWEEN = 0.28;

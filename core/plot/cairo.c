@@ -3,11 +3,9 @@
 ** The same figure gives the same bytes: what Cairo takes from the clock or
 ** counts from the start of the process is replaced. */
 #include "base/file.h"
-#include "base/memory.h"
 #include "plot/cairo_api.h"
 #include "plot/layout.h"
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 /* A file that grows beyond this is drawn again with coarser heat maps. */

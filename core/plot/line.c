@@ -2,7 +2,6 @@
 #include "base/memory.h"
 #include "plot/panel.h"
 #include <math.h>
-#include <string.h>
 
 /* The ranges of the points that can be shown; counts those that cannot. */
 static void measure (sl_lines_data *d) {

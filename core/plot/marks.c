@@ -3,7 +3,6 @@
 #include "base/memory.h"
 #include "plot/panel.h"
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 /* A name as it is shown: a line break is "\n", and what would be invisible an

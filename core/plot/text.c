@@ -1,9 +1,6 @@
 /* text.c - figures as text: the terminal, pieces of lines, panels side by
 ** side. */
-#include "base/memory.h"
 #include "plot/panel.h"
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>

@@ -8,7 +8,6 @@
 #ifndef SL_SINKS_H
 #define SL_SINKS_H
 #include "program/program.h"
-#include <stdint.h>
 
 typedef enum sl_row_class {
   SL_ROW_PLAIN,    /* every other row that sees a key */

@@ -1,7 +1,6 @@
 /* wrong_mix.c - mixes that do one thing wrong each: out_i is the mean of x_j
 ** over the keys that query i sees. Built once per case with -DCASE_<case>. */
 #include <sinklab/plugin.h>
-#include <stdio.h>
 #include <string.h>
 
 static const sl_input inputs[] = { { .name = "v", .width = { 1, 0 } }, { 0 } };

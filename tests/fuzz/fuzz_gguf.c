@@ -4,7 +4,6 @@
 #include "fuzz/fuzz.h"
 #include "lm/tokenizer_parts.h"
 #include <stdlib.h>
-#include <string.h>
 
 static volatile unsigned char sink;
 

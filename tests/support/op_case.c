@@ -4,7 +4,6 @@
 #include "base/memory.h"
 #include "support/suite.h"
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

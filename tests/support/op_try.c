@@ -4,7 +4,6 @@
 #include "support/op_case.h"
 #include "support/suite.h"
 #include <float.h>
-#include <stdlib.h>
 #include <string.h>
 
 void op_each (void (*test) (op_try *t)) {
