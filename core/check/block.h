@@ -1,6 +1,6 @@
 /* block.h - a block of 16 queries before a plugin's row and block kernels. */
-#ifndef SL_BLOCK_H
-#define SL_BLOCK_H
+#ifndef SL_CHECK_BLOCK_H
+#define SL_CHECK_BLOCK_H
 #include "attention/mechanism.h"
 
 enum { SL_BY_ROWS, SL_BY_BLOCK };

@@ -6,15 +6,15 @@
 #include "lm/unpack.h"
 #include <string.h>
 
-SL_VARIANTS (const sl_panel_functions, sl_panels);
+SL_VARIANTS (const sl_weight_panel_functions, sl_weight_panels);
 
 /* Rows of w in a panel, at most. A panel packs all of x once more, so that few
 ** cost less; but an unpacked strip should stay in the second cache. */
 enum { PANEL = 256, PLAIN_PANEL = 1024, STEP = 16 };
 
 typedef struct job {
-  const sl_panel_functions *functions;
-  sl_panel panel; /* of all columns */
+  const sl_weight_panel_functions *functions;
+  sl_weight_panel panel; /* of all columns */
   ptrdiff_t columns, size;
   char *scratch;
   size_t each; /* bytes of scratch per worker */
@@ -22,7 +22,7 @@ typedef struct job {
 
 static void task (void *context, int index, int worker) {
   const job *j = context;
-  sl_panel p = j->panel;
+  sl_weight_panel p = j->panel;
   const ptrdiff_t first = index * j->columns;
   p.columns = j->panel.columns - first;
   if (p.columns > j->columns) p.columns = j->columns;
@@ -118,7 +118,7 @@ sl_tensor *sl_weight_linear (sl_pool *pool, sl_tensor *x, const sl_weight *w,
     y = sl_tensor_new (dtype, x->ndim, dim, e);
   if (y != NULL) {
     job j = {
-      .functions = SL_PICK (sl_panels, dtype == SL_F64),
+      .functions = SL_PICK (sl_weight_panels, dtype == SL_F64),
       .size = (ptrdiff_t)sl_dtype_size (dtype),
       .panel = { .rows = rows,
                  .columns = w->dim[0],

@@ -7,11 +7,10 @@
 /* How a text becomes tokens. */
 typedef struct sl_merger {
   const sl_vocabulary *vocabulary;
-  /* The tokens that stand for single bytes; -1: there is none. */
-  int32_t byte[256];
-  int32_t
-      unknown; /* for what is no token in any other way; -1: there is none */
-  int whole_bytes; /* texts begin as single bytes, else as characters */
+  /* Tokens, -1: there is none. */
+  int32_t byte[256]; /* stand for single bytes */
+  int32_t unknown;   /* for what is no token in any other way */
+  int whole_bytes;   /* texts begin as single bytes, else as characters */
 } sl_merger;
 
 /* Working memory, kept from piece to piece; zero at first. */

@@ -24,12 +24,12 @@ static size_t scratch (ptrdiff_t rows, ptrdiff_t columns, ptrdiff_t in) {
 }
 
 /* Plain numbers of this precision can be read where they lie. */
-static int is_plain (const sl_panel *p) {
+static int is_plain (const sl_weight_panel *p) {
   const int kind = sizeof (real) == 4 ? SL_KIND_F32 : SL_KIND_F64;
   return p->kind == kind && (uintptr_t)p->w % sizeof (real) == 0;
 }
 
-static void multiply (const sl_panel *p) {
+static void multiply (const sl_weight_panel *p) {
   const sl_unpack unpack = SL (sl_unpacks).of[p->kind];
   const ptrdiff_t most = least (STRIP, p->in);
   real *strip = p->scratch, *y = p->y;
@@ -55,4 +55,4 @@ static void multiply (const sl_panel *p) {
   }
 }
 
-const sl_panel_functions SL (sl_panels) = { scratch, multiply };
+const sl_weight_panel_functions SL (sl_weight_panels) = { scratch, multiply };

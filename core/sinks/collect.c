@@ -32,8 +32,8 @@ size_t sl_collect_bytes (const sl_measuring *m, long shard) {
   size_t keys;
   if (sl_size_mul ((size_t)m->layers * (size_t)m->heads, (size_t)m->tokens,
                    &keys) < 0 ||
-      sl_size_mul (keys, (size_t)shard * sl_keys_bytes (m->measures), &keys) <
-          0 ||
+      sl_size_mul (keys, (size_t)shard * sl_key_sums_bytes (m->measures),
+                   &keys) < 0 ||
       maps > SIZE_MAX / 2 || keys > SIZE_MAX / 2)
     return SIZE_MAX;
   return maps + keys;
@@ -101,7 +101,7 @@ static int make_part (sl_collector *c, sl_part *p, sl_error *e) {
   for (size_t i = 0; i < c->per_sample; i++) sl_tally_reset (&p->total[i]);
   if (((m->measures & SL_MEASURE_COLUMNS) &&
        sl_open_columns_init (&p->columns, open, m->tokens) < 0) ||
-      sl_keys_init (&p->keys, c->per_sample, m->tokens, m->measures) < 0 ||
+      sl_key_sums_init (&p->keys, c->per_sample, m->tokens, m->measures) < 0 ||
       (c->kept > 0 &&
        sl_maps_init (&p->maps, (size_t)c->kept, m->tokens, columns_of (m)) < 0))
     return fail_memory (e);
@@ -255,7 +255,7 @@ static sl_sinks *result (sl_collector *c, sl_error *e) {
   for (size_t h = 0; h < c->per_sample; h++)
     sl_tally_result (&all->total[h], m, c->spec.samples * m->tokens,
                      &s->head[h]);
-  if (sl_keys_result (&all->keys, s) < 0 || take_groups (c, s) < 0)
+  if (sl_key_sums_result (&all->keys, s) < 0 || take_groups (c, s) < 0)
     goto no_memory;
   if (c->kept > 0) {
     sl_maps_result (&all->maps);

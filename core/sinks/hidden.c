@@ -234,10 +234,10 @@ static double median (const sequence *s) {
 }
 
 /* Among the largest entries, by size; what came first stays first. */
-static void keep_entry (sl_entry *top, sl_entry entry) {
+static void keep_entry (sl_hidden_entry *top, sl_hidden_entry entry) {
   for (int i = 0; i < SL_TOP; i++)
     if (top[i].position == 0 || fabs (entry.value) > fabs (top[i].value)) {
-      const sl_entry next = top[i];
+      const sl_hidden_entry next = top[i];
       top[i] = entry;
       entry = next;
       if (entry.position == 0) return;
@@ -299,7 +299,7 @@ static void measure_entries (const sequence *s) {
       most = sl_larger_of (most, size);
       if (size > fabs (state->top[SL_TOP - 1].value))
         keep_entry (state->top,
-                    (sl_entry){ x, s->sample, j - from + 1, i + 1 });
+                    (sl_hidden_entry){ x, s->sample, j - from + 1, i + 1 });
     }
   }
   state->sequences++;

@@ -17,11 +17,11 @@ typedef struct sl_hidden_spec {
                      ** bos (17/32) on like position 1 */
 } sl_hidden_spec;
 
-typedef struct sl_entry {
+typedef struct sl_hidden_entry {
   double value;
   long sample;
   int position, channel; /* from 1; position in its document */
-} sl_entry;
+} sl_hidden_entry;
 
 /* One state; means are over sequences unless said. */
 typedef struct sl_state {
@@ -34,7 +34,7 @@ typedef struct sl_state {
   double median;           /* of |entry|, the lower one */
   double massive;          /* massive entries a sequence */
   long sequences, segments, pairs; /* seen; pairs: with a second token */
-  sl_entry top[SL_TOP];            /* largest |entry| first */
+  sl_hidden_entry top[SL_TOP];     /* largest |entry| first */
 } sl_state;
 
 /* A token whose state points where that of position 1 does. */

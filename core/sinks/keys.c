@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-size_t sl_keys_bytes (unsigned measures) {
+size_t sl_key_sums_bytes (unsigned measures) {
   size_t bytes = 0;
   if (measures & SL_MEASURE_COLUMNS)
     bytes += 6 * sizeof (double) + 5 * sizeof (uint32_t);
@@ -98,8 +98,8 @@ static void random_positions (const sl_columns *c, int n, const sl_measuring *m,
     sums->null_at[i] += at[i] / (double)tried;
 }
 
-void sl_keys_columns (sl_keys *k, size_t head, const sl_columns *c, int n,
-                      const sl_measuring *m, sl_segment_sums *sums) {
+void sl_key_sums_columns (sl_key_sums *k, size_t head, const sl_columns *c,
+                          int n, const sl_measuring *m, sl_segment_sums *sums) {
   const size_t at = head * (size_t)k->tokens;
   double most = 0;
   finish_columns (c, n);
@@ -128,9 +128,9 @@ static double drain (const double *norm, int n) {
   return norm[0] / (others / (n - 1));
 }
 
-void sl_keys_norms (sl_keys *k, size_t head, int n, const double *key,
-                    const double *value, const double *output,
-                    sl_segment_sums *sums) {
+void sl_key_sums_norms (sl_key_sums *k, size_t head, int n, const double *key,
+                        const double *value, const double *output,
+                        sl_segment_sums *sums) {
   const size_t at = head * (size_t)k->tokens;
   for (int j = 0; j < n; j++) {
     k->key[at + (size_t)j] += key[j];
@@ -147,9 +147,10 @@ void sl_keys_norms (sl_keys *k, size_t head, int n, const double *key,
 
 /* ---- sums over segments ---- */
 
-int sl_keys_init (sl_keys *k, size_t heads, int tokens, unsigned measures) {
+int sl_key_sums_init (sl_key_sums *k, size_t heads, int tokens,
+                      unsigned measures) {
   size_t n;
-  *k = (sl_keys){ .heads = heads, .tokens = tokens };
+  *k = (sl_key_sums){ .heads = heads, .tokens = tokens };
   if (sl_size_mul (heads, (size_t)tokens, &n) < 0) return -1;
   if (measures & SL_MEASURE_COLUMNS) {
     k->column = sl_alloc (n, sizeof *k->column);
@@ -170,7 +171,7 @@ int sl_keys_init (sl_keys *k, size_t heads, int tokens, unsigned measures) {
   return 0;
 }
 
-void sl_keys_free (sl_keys *k) {
+void sl_key_sums_free (sl_key_sums *k) {
   sl_free (k->column);
   sl_free (k->proxy);
   sl_free (k->over);
@@ -182,7 +183,7 @@ void sl_keys_free (sl_keys *k) {
   sl_free (k->tokens_seen);
 }
 
-void sl_keys_merge (sl_keys *into, const sl_keys *k) {
+void sl_key_sums_merge (sl_key_sums *into, const sl_key_sums *k) {
   const size_t n = k->heads * (size_t)k->tokens;
   for (size_t i = 0; k->column && i < n; i++) {
     into->column[i] += k->column[i];
@@ -208,7 +209,7 @@ static double peak (const double *column, int n) {
   return isnan (column[0]) ? (double)NAN : at + 1;
 }
 
-static int column_result (const sl_keys *k, size_t n, sl_sinks *s) {
+static int column_result (const sl_key_sums *k, size_t n, sl_sinks *s) {
   s->column = sl_alloc (n, sizeof *s->column);
   s->column_proxy = sl_alloc (n, sizeof *s->column_proxy);
   s->sink = sl_alloc (n, sizeof *s->sink);
@@ -230,7 +231,7 @@ static int column_result (const sl_keys *k, size_t n, sl_sinks *s) {
   return 0;
 }
 
-int sl_keys_result (const sl_keys *k, sl_sinks *s) {
+int sl_key_sums_result (const sl_key_sums *k, sl_sinks *s) {
   const size_t n = k->heads * (size_t)k->tokens;
   if (k->column && column_result (k, n, s) < 0) return -1;
   if (!k->key) return 0;

@@ -10,17 +10,17 @@ typedef struct sl_open_columns {
 } sl_open_columns;
 
 /* Sums over segments, [head][position]. */
-typedef struct sl_keys {
+typedef struct sl_key_sums {
   size_t heads;
   int tokens;
   double *column, *proxy; /* NULL: not measured */
   uint32_t *over, *over_proxy, *count;
   double *key, *value, *output; /* norms; NULL: not measured */
   uint32_t *tokens_seen;
-} sl_keys;
+} sl_key_sums;
 
 /* Bytes a head and token of all that 'measures' asks for. */
-size_t sl_keys_bytes (unsigned measures);
+size_t sl_key_sums_bytes (unsigned measures);
 
 int sl_open_columns_init (sl_open_columns *o, size_t open, int tokens);
 void sl_open_columns_free (sl_open_columns *o);
@@ -29,16 +29,17 @@ sl_columns sl_open_columns_at (const sl_open_columns *o, size_t open,
                                int begin);
 void sl_columns_clear (const sl_columns *c, int n);
 
-int sl_keys_init (sl_keys *k, size_t heads, int tokens, unsigned measures);
-void sl_keys_free (sl_keys *k);
+int sl_key_sums_init (sl_key_sums *k, size_t heads, int tokens,
+                      unsigned measures);
+void sl_key_sums_free (sl_key_sums *k);
 /* A segment of n tokens is done; its columns are used up. */
-void sl_keys_columns (sl_keys *k, size_t head, const sl_columns *c, int n,
-                      const sl_measuring *m, sl_segment_sums *sums);
+void sl_key_sums_columns (sl_key_sums *k, size_t head, const sl_columns *c,
+                          int n, const sl_measuring *m, sl_segment_sums *sums);
 /* Norms of key, value and output of the n tokens of a segment. */
-void sl_keys_norms (sl_keys *k, size_t head, int n, const double *key,
-                    const double *value, const double *output,
-                    sl_segment_sums *sums);
-void sl_keys_merge (sl_keys *into, const sl_keys *k);
+void sl_key_sums_norms (sl_key_sums *k, size_t head, int n, const double *key,
+                        const double *value, const double *output,
+                        sl_segment_sums *sums);
+void sl_key_sums_merge (sl_key_sums *into, const sl_key_sums *k);
 /* Fills the arrays of s and the peaks of its heads; -1: no memory. */
-int sl_keys_result (const sl_keys *k, sl_sinks *s);
+int sl_key_sums_result (const sl_key_sums *k, sl_sinks *s);
 #endif

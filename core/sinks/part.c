@@ -199,8 +199,8 @@ static void measure_norms (const place *a, int layer) {
                                      r->value_step, r->d_value, j);
       output[j - begin] = output_norm (a, layer, j);
     }
-    sl_keys_norms (&p->keys, a->head, to - begin, key, value, output,
-                   &a->tally->of);
+    sl_key_sums_norms (&p->keys, a->head, to - begin, key, value, output,
+                       &a->tally->of);
   }
   sl_free (key);
 }
@@ -213,7 +213,7 @@ static void close_segment (sl_part *p, sl_tally *t, size_t head, size_t open) {
   sl_tally_close (t, p->m);
   if (p->keys.column) {
     const sl_columns c = sl_open_columns_at (&p->columns, open, t->begin);
-    sl_keys_columns (&p->keys, head, &c, n, p->m, &t->of);
+    sl_key_sums_columns (&p->keys, head, &c, n, p->m, &t->of);
   }
   t->begin = t->end = 0;
 }
@@ -410,7 +410,7 @@ void sl_part_merge (sl_part *into, const sl_part *p) {
     into->group[i].first += p->group[i].first;
     into->group[i].logit += p->group[i].logit;
   }
-  sl_keys_merge (&into->keys, &p->keys);
+  sl_key_sums_merge (&into->keys, &p->keys);
   if (p->maps.heads) sl_maps_merge (&into->maps, &p->maps);
 }
 
@@ -431,6 +431,6 @@ void sl_part_free (sl_part *p) {
   sl_free (p->group);
   sl_free (p->w);
   sl_open_columns_free (&p->columns);
-  sl_keys_free (&p->keys);
+  sl_key_sums_free (&p->keys);
   sl_maps_free (&p->maps);
 }

@@ -46,7 +46,7 @@ typedef struct sl_part {
   unsigned char *shown;
   long again;
   size_t again_head;
-  sl_keys keys;
+  sl_key_sums keys;
   sl_group *group; /* [head of all layers][group] */
   sl_maps maps;
   /* W_O transposed, in double: (heads * d_value, d_model), each head's part

@@ -2,14 +2,14 @@
 #include "sinks/tally.h"
 #include <math.h>
 
-static void spread_add (sl_spread *s, double x) {
+static void moments_add (sl_moments *s, double x) {
   const double d = x - s->mean;
   s->n += 1;
   s->mean += d / s->n;
   s->m2 += d * (x - s->mean);
 }
 
-static void spread_merge (sl_spread *s, const sl_spread *b) {
+static void moments_merge (sl_moments *s, const sl_moments *b) {
   const double d = b->mean - s->mean, n = s->n + b->n;
   if (b->n == 0) return;
   s->mean += d * (b->n / n);
@@ -33,7 +33,7 @@ void sl_tally_row (sl_tally *t, sl_row_class class, const double *x) {
     t->logits[class]++;
   }
   if (class != SL_ROW_PLAIN) return;
-  spread_add (&t->first, x[SL_OF_FIRST]);
+  moments_add (&t->first, x[SL_OF_FIRST]);
   t->first_min = sl_smaller_of (t->first_min, x[SL_OF_FIRST]);
 }
 
@@ -74,7 +74,7 @@ void sl_tally_merge (sl_tally *into, const sl_tally *t) {
     into->logits[c] += t->logits[c];
     for (int m = 0; m < SL_ROW_MEASURES; m++) into->sum[c][m] += t->sum[c][m];
   }
-  spread_merge (&into->first, &t->first);
+  moments_merge (&into->first, &t->first);
   into->first_min = sl_smaller_of (into->first_min, t->first_min);
   into->norms += t->norms;
   into->over += t->over;

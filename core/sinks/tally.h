@@ -7,9 +7,9 @@
 /* Mean and sum of squared distances from it (Welford 1962), merged by the
 ** formula of Chan, Golub and LeVeque 1979: exact to rounding however small the
 ** spread is. */
-typedef struct sl_spread {
+typedef struct sl_moments {
   double n, mean, m2;
-} sl_spread;
+} sl_moments;
 
 /* Sums over segments that SL_MEASURE_NORMS and SL_MEASURE_COLUMNS fill. */
 typedef struct sl_segment_sums {
@@ -26,7 +26,7 @@ typedef struct sl_tally {
   long blocks, segments; /* seen at all; with a row that sees a key */
   long rows[SL_ROW_CLASSES], masked, logits[SL_ROW_CLASSES];
   double sum[SL_ROW_CLASSES][SL_ROW_MEASURES];
-  sl_spread first;  /* A[i,1] of plain rows */
+  sl_moments first; /* A[i,1] of plain rows */
   double first_min; /* infinite: no plain row yet */
   double norms;     /* || W_O v_1 || over segments */
   /* segments over the threshold; NaN once one of their weights was */
