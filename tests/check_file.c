@@ -2,6 +2,7 @@
 ** failures. */
 #include "base/file.h"
 #include "base/memory.h"
+#include "support/files.h"
 #include "support/suite.h"
 #include <dirent.h>
 #include <limits.h>
@@ -13,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static char folder[64];
+static char folder[OWN_PATH];
 static sl_error e;
 
 /* A path inside this test's own folder. */
@@ -23,17 +24,6 @@ static const char *in (const char *name) {
   char *path = paths[turn++ % 4];
   snprintf (path, PATH_MAX, "%s/%s", folder, name);
   return path;
-}
-
-static void begin (void) {
-  strcpy (folder, "/tmp/check_file.XXXXXX");
-  ck_assert_ptr_nonnull (mkdtemp (folder));
-}
-
-static void end (void) {
-  char command[128];
-  snprintf (command, sizeof command, "rm -rf %s", folder);
-  ck_assert_int_eq (system (command), 0);
 }
 
 static int entries (void) {
@@ -52,7 +42,7 @@ START_TEST (what_is_written_is_read) {
   static const char data[] = "one\0two\n";
   char *back;
   size_t n = 0;
-  begin ();
+  own_folder (folder);
   ok (sl_file_write (in ("a"), data, sizeof data, &e));
   back = sl_file_read (in ("a"), 0, &n, &e);
   ck_assert_msg (back != NULL, "%s", e.text);
@@ -67,18 +57,18 @@ START_TEST (what_is_written_is_read) {
   ck_assert_str_eq (back, "");
   sl_free (back);
   ck_assert_int_eq (entries (), 1);
-  end ();
+  own_remove (folder);
 }
 END_TEST
 
 START_TEST (the_umask_decides_the_mode) {
   struct stat info;
-  begin ();
+  own_folder (folder);
   umask (027);
   ok (sl_file_write (in ("a"), "x", 1, &e));
   ck_assert_int_eq (stat (in ("a"), &info), 0);
   ck_assert_int_eq (info.st_mode & 0777, 0640);
-  end ();
+  own_remove (folder);
 }
 END_TEST
 
@@ -86,7 +76,7 @@ START_TEST (a_failed_write_changes_nothing) {
   const struct rlimit small = { 1000, RLIM_INFINITY };
   char *data = sl_alloc (5000, 1), *back;
   size_t n;
-  begin ();
+  own_folder (folder);
   ok (sl_file_write (in ("a"), "old", 3, &e));
   signal (SIGXFSZ, SIG_IGN);
   ck_assert_int_eq (setrlimit (RLIMIT_FSIZE, &small), 0);
@@ -98,12 +88,12 @@ START_TEST (a_failed_write_changes_nothing) {
   ck_assert_int_eq (entries (), 1);
   sl_free (back);
   sl_free (data);
-  end ();
+  own_remove (folder);
 }
 END_TEST
 
 START_TEST (what_is_no_file_is_not_replaced) {
-  begin ();
+  own_folder (folder);
   ck_assert_int_eq (sl_file_write (folder, "x", 1, &e), -1);
   ck_assert_ptr_nonnull (strstr (e.text, "cannot write: it is a folder"));
   ck_assert_int_eq (mkfifo (in ("pipe"), 0600), 0);
@@ -112,14 +102,14 @@ START_TEST (what_is_no_file_is_not_replaced) {
   ck_assert_int_eq (sl_file_write (in ("no/a"), "x", 1, &e), -1);
   ck_assert_ptr_nonnull (strstr (e.text, "/no/a: cannot write: No such file"));
   ck_assert_int_eq (entries (), 1);
-  end ();
+  own_remove (folder);
 }
 END_TEST
 
 START_TEST (reading_keeps_to_the_limit) {
   size_t n = 99;
   char *back;
-  begin ();
+  own_folder (folder);
   ok (sl_file_write (in ("a"), "12345", 5, &e));
   ck_assert_ptr_null (sl_file_read (in ("a"), 4, &n, &e));
   ck_assert_ptr_nonnull (strstr (e.text, "it has more than 4 bytes"));
@@ -133,7 +123,7 @@ START_TEST (reading_keeps_to_the_limit) {
   ck_assert_ptr_nonnull (strstr (e.text, "cannot read: it is a folder"));
   ck_assert_ptr_null (sl_file_read (in ("no"), 0, &n, &e));
   ck_assert_ptr_nonnull (strstr (e.text, "/no: cannot read: No such file"));
-  end ();
+  own_remove (folder);
 }
 END_TEST
 
@@ -144,7 +134,7 @@ START_TEST (a_pipe_is_read_to_its_end) {
   size_t n;
   FILE *from;
   char path[64];
-  begin ();
+  own_folder (folder);
   for (int i = 0; i < N; i++) data[i] = (char)(i % 251);
   ok (sl_file_write (in ("a"), data, N, &e));
   snprintf (path, sizeof path, "cat %.50s/a", folder);
@@ -157,13 +147,13 @@ START_TEST (a_pipe_is_read_to_its_end) {
   pclose (from);
   sl_free (back);
   sl_free (data);
-  end ();
+  own_remove (folder);
 }
 END_TEST
 
 START_TEST (no_memory_is_an_error) {
   size_t n, live;
-  begin ();
+  own_folder (folder);
   ok (sl_file_write (in ("a"), "12345", 5, &e));
   live = sl_alloc_live ();
   sl_alloc_fail_after (0);
@@ -174,12 +164,12 @@ START_TEST (no_memory_is_an_error) {
   ck_assert_ptr_nonnull (strstr (e.text, "no memory"));
   sl_alloc_fail_after (-1);
   ck_assert_uint_eq (sl_alloc_live (), live);
-  end ();
+  own_remove (folder);
 }
 END_TEST
 
 START_TEST (folders_are_made_with_their_parents) {
-  begin ();
+  own_folder (folder);
   ok (sl_make_folders (in ("a/b//c/"), &e));
   ck_assert (sl_folder_exists (in ("a/b/c")));
   ck_assert (!sl_file_exists (in ("a/b/c")));
@@ -198,7 +188,7 @@ START_TEST (folders_are_made_with_their_parents) {
   ck_assert_int_eq (chdir (folder), 0);
   ok (sl_make_folders ("r/s", &e));
   ck_assert (sl_folder_exists (in ("r/s")));
-  end ();
+  own_remove (folder);
 }
 END_TEST
 
@@ -214,7 +204,7 @@ START_TEST (hashes_are_the_published_ones) {
       "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1" },
   };
   char digits[65], *million = sl_alloc (1000000, 1);
-  begin ();
+  own_folder (folder);
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     ok (sl_file_write (in ("a"), cases[i].text, strlen (cases[i].text), &e));
     ok (sl_file_sha256 (in ("a"), digits, &e));
@@ -229,7 +219,7 @@ START_TEST (hashes_are_the_published_ones) {
   ck_assert_int_eq (sl_file_sha256 (in ("no"), digits, &e), -1);
   ck_assert_int_eq (sl_file_sha256 (folder, digits, &e), -1);
   sl_free (million);
-  end ();
+  own_remove (folder);
 }
 END_TEST
 
@@ -249,7 +239,7 @@ END_TEST
 
 START_TEST (the_environment_moves_the_scripts) {
   char path[PATH_MAX];
-  begin ();
+  own_folder (folder);
   setenv ("SINKLAB_SCRIPTS", folder, 1);
   ok (sl_data_folder (path, sizeof path, &e));
   ck_assert_str_eq (path, folder);
@@ -262,7 +252,7 @@ START_TEST (the_environment_moves_the_scripts) {
     ck_assert_ptr_nonnull (strstr (path, "/scripts"));
     ck_assert (sl_folder_exists (path));
   }
-  end ();
+  own_remove (folder);
 }
 END_TEST
 

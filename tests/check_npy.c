@@ -1,6 +1,7 @@
 /* check_npy.c - .npy files read and written, and those that are refused. */
 #include "base/file.h"
 #include "base/memory.h"
+#include "support/files.h"
 #include "support/golden.h"
 #include "support/suite.h"
 #include "tensor/npy.h"
@@ -9,19 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-static char path[64];
+static char path[OWN_PATH];
 static sl_error error;
-
-static void begin (void) {
-  strcpy (path, "/tmp/check_npy.XXXXXX");
-  int fd = mkstemp (path);
-  ck_assert_int_ge (fd, 0);
-  close (fd);
-}
-
-static void end (void) {
-  ck_assert_int_eq (unlink (path), 0);
-}
 
 /* A file with this header dict (format 'major') and n bytes of data. */
 static void put (int major, const char *dict, size_t n, const void *data) {
@@ -49,11 +39,9 @@ static sl_tensor *get (sl_dtype dtype, const char *shape) {
 
 /* The sentence after "PATH: ". */
 static void refused (const char *why) {
-  size_t live = sl_alloc_live (), n = strlen (path);
+  size_t live = sl_alloc_live ();
   ck_assert_ptr_null (sl_npy_read (path, &error));
-  ck_assert_msg (strncmp (error.text, path, n) == 0 &&
-                     strcmp (error.text + n + 2, why) == 0,
-                 "got '%s', expected '%s: %s'", error.text, path, why);
+  says_of_file (error.text, path, why);
   ck_assert_uint_eq (sl_alloc_live (), live);
 }
 
@@ -62,7 +50,7 @@ START_TEST (writes_what_numpy_writes) {
   sl_tensor *t, *turned;
   size_t n;
   char *file;
-  begin ();
+  own_file (path);
   t = sl_tensor_new (SL_F32, 2, (ptrdiff_t[]){ 2, 3 }, &error);
   for (int i = 0; i < 6; i++) ((float *)t->storage->data)[i] = (float)i;
   turned = sl_tensor_transpose (t, 0, 1, &error);
@@ -80,7 +68,7 @@ START_TEST (writes_what_numpy_writes) {
   sl_free (file);
   sl_tensor_release (turned);
   sl_tensor_release (t);
-  end ();
+  own_remove (path);
 }
 END_TEST
 
@@ -93,7 +81,7 @@ START_TEST (round_trips) {
                  { 1, { 5 }, "(5)" },
                  { 2, { 0, 3 }, "(0, 3)" },
                  { 6, { 1, 2, 1, 2, 3, 1 }, "(1, 2, 1, 2, 3, 1)" } };
-  begin ();
+  own_file (path);
   for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
     for (int d = SL_F32; d <= SL_F64; d++) {
       sl_tensor *t = sl_tensor_new ((sl_dtype)d, shapes[s].ndim, shapes[s].dim,
@@ -110,7 +98,7 @@ START_TEST (round_trips) {
       sl_tensor_release (r);
       sl_tensor_release (t);
     }
-  end ();
+  own_remove (path);
 }
 END_TEST
 
@@ -158,7 +146,7 @@ START_TEST (reads_every_kind_and_order) {
     { "{'descr':'|b1','fortran_order':False,'shape':(2,)}", 2, u1, 0, 255 },
   };
   double x[6];
-  begin ();
+  own_file (path);
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     sl_tensor *t;
     put (1 + (int)i % 3, cases[i].dict, cases[i].n, cases[i].data);
@@ -174,7 +162,7 @@ START_TEST (reads_every_kind_and_order) {
   for (int i = 0; i < 6; i++)
     CLOSE (x[i], i % 3 * 2 + i / 3, 0, 0, "Fortran order %d", i);
   sl_tensor_release (t);
-  end ();
+  own_remove (path);
 }
 END_TEST
 
@@ -223,7 +211,7 @@ START_TEST (hostile_files_are_refused) {
     { "{'descr':'<i8','fortran_order':False,'shape':()}",
       "holds an integer of 2^53 or more, which f64 cannot hold" },
   };
-  begin ();
+  own_file (path);
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     put (1 + (int)i % 2, cases[i].dict, sizeof big, &big);
     refused (cases[i].why);
@@ -243,7 +231,7 @@ START_TEST (hostile_files_are_refused) {
   refused ("is not a .npy file");
   ck_assert_ptr_null (sl_npy_read ("/nonexistent/x.npy", &error));
   ck_assert (strstr (error.text, "/nonexistent/x.npy") != NULL);
-  end ();
+  own_remove (path);
 }
 END_TEST
 
@@ -253,7 +241,7 @@ START_TEST (damaged_files_do_no_harm) {
   size_t n, read = 0, refusals = 0, live;
   char *file;
   sl_tensor *t;
-  begin ();
+  own_file (path);
   t = sl_tensor_new (SL_F64, 2, (ptrdiff_t[]){ 2, 3 }, &error);
   ck_assert_int_eq (sl_npy_write (path, t, &error), 0);
   sl_tensor_release (t);
@@ -275,7 +263,7 @@ START_TEST (damaged_files_do_no_harm) {
   ck_assert_uint_gt (read, 48); /* numbers may be anything */
   ck_assert_uint_gt (refusals, n);
   sl_free (file);
-  end ();
+  own_remove (path);
 }
 END_TEST
 
@@ -283,7 +271,7 @@ START_TEST (every_failing_allocation_leaks_nothing) {
   sl_tensor *t;
   size_t live;
   int done = 0, failures = 0;
-  begin ();
+  own_file (path);
   t = sl_tensor_new (SL_F64, 2, (ptrdiff_t[]){ 2, 3 }, &error);
   live = sl_alloc_live ();
   for (long n = 0; !done; n++) {
@@ -298,7 +286,7 @@ START_TEST (every_failing_allocation_leaks_nothing) {
   }
   ck_assert_int_ge (failures, 5);
   sl_tensor_release (t);
-  end ();
+  own_remove (path);
 }
 END_TEST
 

@@ -2,27 +2,15 @@
 ** ones. */
 #include "base/file.h"
 #include "base/memory.h"
+#include "support/files.h"
 #include "support/suite.h"
 #include "tensor/npz.h"
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-static char path[64];
+static char path[OWN_PATH];
 static sl_error error;
 static char straight[] = "straight", turned[] = "turned", nameless[] = "";
-
-static void begin (void) {
-  int file;
-  strcpy (path, "/tmp/check_npz.XXXXXX");
-  file = mkstemp (path);
-  ck_assert_int_ge (file, 0);
-  close (file);
-}
-
-static void end (void) {
-  ck_assert_int_eq (unlink (path), 0);
-}
 
 /* Two tensors, one of them a transposed view. */
 static void make (sl_named *item) {
@@ -36,7 +24,7 @@ static void make (sl_named *item) {
 }
 
 START_TEST (comes_back) {
-  begin ();
+  own_file (path);
   sl_named item[2];
   sl_tensors s = { .n = 2, .item = item }, got;
   size_t live;
@@ -56,12 +44,12 @@ START_TEST (comes_back) {
   ck_assert_uint_eq (sl_alloc_live (), live);
   sl_tensor_release (item[0].tensor);
   sl_tensor_release (item[1].tensor);
-  end ();
+  own_remove (path);
 }
 END_TEST
 
 START_TEST (refuses_names) {
-  begin ();
+  own_file (path);
   sl_named item[2];
   sl_tensors s = { .n = 2, .item = item };
   make (item);
@@ -74,7 +62,7 @@ START_TEST (refuses_names) {
   ck_assert_ptr_nonnull (strstr (error.text, "a name is empty"));
   sl_tensor_release (item[0].tensor);
   sl_tensor_release (item[1].tensor);
-  end ();
+  own_remove (path);
 }
 END_TEST
 
@@ -94,7 +82,7 @@ static void same_numbers (const sl_tensors *got, const sl_named *item) {
 }
 
 START_TEST (survives_damage) {
-  begin ();
+  own_file (path);
   sl_named item[2];
   sl_tensors s = { .n = 2, .item = item }, got;
   size_t n, live, refused = 0;
@@ -122,7 +110,7 @@ START_TEST (survives_damage) {
   sl_free (whole);
   sl_tensor_release (item[0].tensor);
   sl_tensor_release (item[1].tensor);
-  end ();
+  own_remove (path);
 }
 END_TEST
 
@@ -144,7 +132,7 @@ START_TEST (reads_what_numpy_compressed) {
 END_TEST
 
 START_TEST (says_what_is_no_archive) {
-  begin ();
+  own_file (path);
   sl_tensors got;
   ck_assert_int_eq (sl_npz_read (path, &got, &error), -1);
   ck_assert_ptr_nonnull (strstr (error.text, "not a .npz file"));
@@ -154,7 +142,7 @@ START_TEST (says_what_is_no_archive) {
   ck_assert_ptr_nonnull (strstr (error.text, "No such file"));
   ck_assert_int_eq (sl_npz_write ("/tmp", &(sl_tensors){ 0 }, &error), -1);
   ck_assert_ptr_nonnull (strstr (error.text, "it is a folder"));
-  end ();
+  own_remove (path);
 }
 END_TEST
 

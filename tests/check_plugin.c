@@ -2,6 +2,7 @@
 #include "attention/mechanism.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "support/files.h"
 #include "support/suite.h"
 #ifdef __ELF__
 #include <link.h>
@@ -43,18 +44,15 @@ static void search_in (const char *path) {
 
 /* A fresh folder to stand in, so that ./plugins is ours alone. */
 static const char *fresh_folder (void) {
-  static char folder[64];
-  strcpy (folder, "/tmp/sinklab-check-XXXXXX");
-  ck_assert (mkdtemp (folder) != NULL);
+  static char folder[OWN_PATH];
+  own_folder (folder);
   ck_assert (chdir (folder) == 0);
   return folder;
 }
 
 static void remove_folder (const char *folder) {
-  char command[128];
-  snprintf (command, sizeof command, "rm -rf '%s'", folder);
   ck_assert (chdir ("/") == 0);
-  ck_assert (system (command) == 0);
+  own_remove (folder);
 }
 
 static void copy (const char *from, const char *to, size_t most) {

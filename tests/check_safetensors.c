@@ -1,26 +1,15 @@
 /* check_safetensors.c - named tensors written, read, and refused. */
 #include "base/file.h"
 #include "base/memory.h"
+#include "support/files.h"
 #include "support/suite.h"
 #include "tensor/safetensors.h"
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-static char path[64];
+static char path[OWN_PATH];
 static sl_error error;
-
-static void begin (void) {
-  strcpy (path, "/tmp/check_safe.XXXXXX");
-  int fd = mkstemp (path);
-  ck_assert_int_ge (fd, 0);
-  close (fd);
-}
-
-static void end (void) {
-  ck_assert_int_eq (unlink (path), 0);
-}
 
 static sl_tensor *counting (sl_dtype dtype, ptrdiff_t rows, ptrdiff_t columns) {
   sl_tensor *t =
@@ -44,12 +33,10 @@ static void put (const char *header, size_t n) {
 }
 
 static void refused (const char *why) {
-  size_t live = sl_alloc_live (), n = strlen (path);
+  size_t live = sl_alloc_live ();
   sl_tensors s;
   ck_assert_int_eq (sl_safetensors_read (path, &s, &error), -1);
-  ck_assert_msg (strncmp (error.text, path, n) == 0 &&
-                     strcmp (error.text + n + 2, why) == 0,
-                 "got '%s', expected '%s: %s'", error.text, path, why);
+  says_of_file (error.text, path, why);
   ck_assert_uint_eq (s.n + s.n_meta, 0);
   ck_assert_uint_eq (sl_alloc_live (), live);
 }
@@ -69,7 +56,7 @@ START_TEST (writes_the_format) {
   size_t size, padded = (sizeof want - 1 + 7) / 8 * 8;
   uint64_t length;
   char *file;
-  begin ();
+  own_file (path);
   ck_assert_msg (sl_safetensors_write (path, &s, &error) == 0, "%s",
                  error.text);
   file = sl_file_read (path, 0, &size, &error);
@@ -83,7 +70,7 @@ START_TEST (writes_the_format) {
   sl_tensor_release (turned);
   sl_tensor_release (none);
   sl_tensor_release (a);
-  end ();
+  own_remove (path);
 }
 END_TEST
 
@@ -93,7 +80,7 @@ START_TEST (round_trip_keeps_order_names_and_bits) {
   sl_named items[3];
   sl_meta meta[] = { { key, value } };
   sl_tensors s = { 3, 1, items, meta }, r;
-  begin ();
+  own_file (path);
   for (int i = 0; i < 3; i++)
     items[i] = (sl_named){ names[i], counting (i ? SL_F64 : SL_F32, i + 1, 5) };
   ck_assert_int_eq (sl_safetensors_write (path, &s, &error), 0);
@@ -113,7 +100,7 @@ START_TEST (round_trip_keeps_order_names_and_bits) {
     sl_tensor_release (items[i].tensor);
   }
   sl_tensors_free (&r);
-  end ();
+  own_remove (path);
 }
 END_TEST
 
@@ -126,7 +113,7 @@ START_TEST (bad_names_are_refused) {
     { "a", "\xff", "the name of tensor 2 is not UTF-8" },
   };
   sl_tensor *t = counting (SL_F32, 1, 1);
-  begin ();
+  own_file (path);
   ck_assert_int_eq (sl_file_write (path, "before", 6, &error), 0);
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     char a[16], b[16], *file;
@@ -143,7 +130,7 @@ START_TEST (bad_names_are_refused) {
     sl_free (file);
   }
   sl_tensor_release (t);
-  end ();
+  own_remove (path);
 }
 END_TEST
 
@@ -157,7 +144,7 @@ START_TEST (sizes_that_wrap_are_refused) {
   sl_tensor *many = sl_tensor_broadcast (one, 1, &most, &error);
   sl_named items[5];
   sl_tensors s = { .n = 5, .item = items };
-  begin ();
+  own_file (path);
   ck_assert_ptr_nonnull (many);
   for (int i = 0; i < 5; i++)
     items[i] = (sl_named){ names[i], i == 0 ? few : many };
@@ -169,7 +156,7 @@ START_TEST (sizes_that_wrap_are_refused) {
   sl_tensor_release (few);
   sl_tensor_release (one);
   sl_tensor_release (many);
-  end ();
+  own_remove (path);
 }
 END_TEST
 
@@ -215,7 +202,7 @@ START_TEST (hostile_files_are_refused) {
     { "{\"__metadata__\":3}", 0, "__metadata__ is no object" },
     { "{\"__metadata__\":{\"k\":3}}", 0, "__metadata__ 'k' is no text" },
   };
-  begin ();
+  own_file (path);
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     put (cases[i].header, cases[i].data);
     refused (cases[i].why);
@@ -239,7 +226,7 @@ START_TEST (hostile_files_are_refused) {
        0);
   ck_assert_int_eq (sl_safetensors_read (path, &(sl_tensors){ 0 }, &error), -1);
   ck_assert (strstr (error.text, "duplicate") != NULL);
-  end ();
+  own_remove (path);
 }
 END_TEST
 
@@ -252,7 +239,7 @@ START_TEST (damage_and_failing_allocations_leak_nothing) {
   size_t n, live, refusals = 0;
   int done = 0, failures = 0;
   char *file;
-  begin ();
+  own_file (path);
   live = sl_alloc_live ();
   for (long k = 0; !done; k++) {
     sl_alloc_fail_after (k);
@@ -282,7 +269,7 @@ START_TEST (damage_and_failing_allocations_leak_nothing) {
   ck_assert_uint_gt (refusals, n);
   sl_free (file);
   sl_tensor_release (t);
-  end ();
+  own_remove (path);
 }
 END_TEST
 

@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "lm/weights.h"
+#include "support/files.h"
 #include "support/suite.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,12 +13,7 @@
 #define MODELS SINKLAB_TEST_SOURCE "/models/"
 
 static sl_error error;
-static char folder[64], path[256];
-
-static void begin (void) {
-  strcpy (folder, "/tmp/check_weights.XXXXXX");
-  ck_assert_ptr_nonnull (mkdtemp (folder));
-}
+static char folder[OWN_PATH], path[256];
 
 static const char *in_folder (const char *name) {
   snprintf (path, sizeof path, "%s/%s", folder, name);
@@ -138,7 +134,7 @@ START_TEST (large_headers) {
       "\":{\"dtype\":\"F32\",\"shape\":[2,2],\"data_offsets\":[0,16]}}";
   char *text = malloc (2 * LONG), *at = text;
   sl_weights *w;
-  begin ();
+  own_folder (folder);
   at += sprintf (at, "{\"a\":");
   memset (at, '[', DEEP);
   memset (at + DEEP, ']', DEEP);
@@ -178,7 +174,7 @@ END_TEST
 START_TEST (versions) {
   static const char *const names[] = { "x.gguf", NULL };
   static const float numbers[6] = { 0.5f, -1, 2, 3, 4, 5 };
-  begin ();
+  own_folder (folder);
   for (uint32_t version = 1; version <= 3; version++) {
     const size_t wide = version == 1 ? 4 : 8;
     char data[512] = "GGUF";
@@ -246,7 +242,7 @@ START_TEST (a_part_of_a_model) {
   static const char head[] = "GGUF\3\0\0\0\0\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0"
                              "\x08\0\0\0\0\0\0\0split.no\2\0\0\0\1\0"
                              "\x0b\0\0\0\0\0\0\0split.count\2\0\0\0\3";
-  begin ();
+  own_folder (folder);
   put (names[0], head, sizeof head); /* the NUL is the last byte of 3 */
   ck_assert_ptr_null (sl_weights_open (in_folder (names[0]), &error));
   ck_assert_msg (strstr (error.text, "is part 2 of 3 of a model, and parts of "
@@ -278,7 +274,7 @@ START_TEST (shards) {
     { "{\"weight_map\":", "is no JSON: " },
   };
   const size_t live = sl_alloc_live ();
-  begin ();
+  own_folder (folder);
   put_header ("1.safetensors",
               "{" ENTRY ("b", "0", "8") "," ENTRY ("a", "8", "16") "}", 16);
   put_header ("2.safetensors", "{" ENTRY ("c", "0", "8") "}", 8);

@@ -1,4 +1,4 @@
-/* context.c - what used to be global. */
+/* context.c - what would be global otherwise. */
 #include "program/program.h"
 
 int sl_context_init (sl_context *c, int threads, sl_error *e) {

@@ -8,7 +8,7 @@
 
 typedef struct sl_program sl_program;
 
-/* What used to be global: passed to everything that runs operations. */
+/* What would be global otherwise: passed to all that runs operations. */
 typedef struct sl_context {
   sl_pool *pool;
   sl_program *recording; /* NULL: nothing is being recorded */
