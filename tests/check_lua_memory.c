@@ -67,6 +67,32 @@ START_TEST (push_releases) {
 }
 END_TEST
 
+/* A state that sinklab could not join has no session. */
+START_TEST (a_failed_join_leaves_no_session) {
+  lua_State *L = luaL_newstate ();
+  limit l = { .left = -1 };
+  sl_session s;
+  sl_error e;
+  int failures = 0, status;
+  ck_assert_ptr_nonnull (L);
+  luaL_openlibs (L);
+  l.alloc = lua_getallocf (L, &l.context);
+  lua_setallocf (L, limited, &l);
+  do {
+    l.left = failures;
+    status = sl_session_join (&s, L, 1, &e);
+    l.left = -1;
+    ck_assert_ptr_eq (sl_lua_session (L), status == 0 ? &s : NULL);
+    if (status != 0) sl_context_free (&s.context);
+    failures++;
+  } while (status != 0 && failures < 10000);
+  ck_assert_int_eq (status, 0);
+  ck_assert_int_gt (failures, 10);
+  lua_close (L);
+  sl_context_free (&s.context);
+}
+END_TEST
+
 START_TEST (garbage_is_collected_in_time) {
   /* 400 tensors of 1 MB made and dropped: without telling the collector, all
   ** would be alive at once. */
@@ -179,5 +205,5 @@ START_TEST (fields) {
 }
 END_TEST
 
-SUITE_MAIN ("lua_memory", push_releases, garbage_is_collected_in_time,
-            models_leave_nothing, fields)
+SUITE_MAIN ("lua_memory", push_releases, a_failed_join_leaves_no_session,
+            garbage_is_collected_in_time, models_leave_nothing, fields)

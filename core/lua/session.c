@@ -170,7 +170,12 @@ int sl_session_open (sl_session *s, int threads, sl_error *e) {
 
 int sl_session_join (sl_session *s, lua_State *L, int threads, sl_error *e) {
   if (open_context (s, threads, e) != 0) return -1;
-  return open_in (s, L, open_library, e);
+  if (open_in (s, L, open_library, e) == 0) return 0;
+  /* the state lives on: it must not find s */
+  *(sl_session **)lua_getextraspace (L) = NULL;
+  lua_pushnil (L);
+  lua_rawsetp (L, LUA_REGISTRYINDEX, &session_key);
+  return -1;
 }
 
 void sl_session_close (sl_session *s) {
