@@ -114,6 +114,8 @@ const char *sl_show_shape (const sl_view *v, sl_shape_room *room);
 ** more than a size_t holds. */
 int sl_reserve (size_t *end, size_t rows, size_t columns, size_t *at);
 
+/* sl_op.infer of the ops; what depends on the variant that will run, its
+** precision or the scratch of its products, is given. */
 int sl_gate_infer (sl_infer *q, sl_error *e);
 int sl_mix_infer (sl_infer *q, sl_dtype dtype, sl_error *e);
 int sl_attention_infer (sl_infer *q, sl_product_scratch product, sl_error *e);

@@ -32,9 +32,11 @@ int sl_make_folders (const char *path, sl_error *e);
 int sl_make_folder (const char *path, sl_error *e);
 
 /* What changes when a file is written again: its size, inode and time of
-** change, as text. What is no regular file has none. */
+** change, as text of at most 'size' bytes (80 suffice). -1 and a sentence of
+** what is no regular file. */
 int sl_file_stamp (const char *path, char *stamp, size_t size, sl_error *e);
 
+/* 1 or 0, links followed: what is there and no folder; a folder. */
 int sl_file_exists (const char *path);
 int sl_folder_exists (const char *path);
 

@@ -58,5 +58,6 @@ typedef struct sl_stager {
   void (*weights) (sl_stage *s); /* of a mix that gives them */
 } sl_stager;
 
+/* In the instruction set in use. */
 const sl_stager *sl_stager_of (sl_dtype dtype);
 #endif

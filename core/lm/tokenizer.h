@@ -29,6 +29,7 @@ int sl_tokenizer_encode (sl_tokenizer *t, const char *text, size_t n,
 char *sl_tokenizer_decode (const sl_tokenizer *t, size_t n, const int32_t *ids,
                            int special, size_t *length, sl_error *e);
 
+/* Lives as long as t. */
 const sl_vocabulary *sl_tokenizer_vocabulary (const sl_tokenizer *t);
 
 /* What a person may want to know. */

@@ -55,6 +55,7 @@ const sl_gguf *sl_weights_gguf (const sl_weights *w);
 /* The texts of the first safetensors file; *n of them. */
 const sl_meta *sl_weights_meta (const sl_weights *w, size_t *n);
 
+/* How many weights there are, in all files. */
 size_t sl_weights_count (const sl_weights *w);
 /* In the order of the file, i from 0. */
 const sl_weight *sl_weights_get (const sl_weights *w, size_t i);

@@ -13,6 +13,7 @@ typedef struct sl_bytes {
   int failed;
 } sl_bytes;
 
+/* Append n bytes; a text; a formatted one. */
 void sl_bytes_add (sl_bytes *b, const void *data, size_t n);
 void sl_bytes_put (sl_bytes *b, const char *text);
 /* At most 1023 bytes a call. */

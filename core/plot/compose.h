@@ -26,6 +26,7 @@ typedef struct sl_work {
 /* Size of text that is wrapped to 'width'. */
 sl_box sl_block_size (sl_work *w, sl_role role, const char *text, double width);
 
+/* n bytes of one line in this box, a copy; 'vertical': it reads upwards. */
 void sl_add_label (sl_work *w, sl_role role, int vertical, const char *text,
                    size_t n, sl_box box);
 /* Lines centred on x, from y down. */

@@ -17,6 +17,8 @@ typedef struct sl_context {
   int applied; /* with an observer: ops so far, the ordinal of the next one */
 } sl_context;
 
+/* A pool of 'threads' (as sl_pool_new has it) and nothing being recorded; -1
+** and a sentence on failure. Free it after a failure, too. */
 int sl_context_init (sl_context *c, int threads, sl_error *e);
 void sl_context_free (sl_context *c);
 

@@ -25,8 +25,9 @@ typedef struct sl_collect_spec {
 size_t sl_collect_bytes (const sl_measuring *m, long shard);
 
 typedef struct sl_collector sl_collector;
+/* NULL and a sentence when a W_O does not fit or there is no memory. */
 sl_collector *sl_collect_new (const sl_collect_spec *spec, sl_error *e);
-void sl_collect_free (sl_collector *c);
+void sl_collect_free (sl_collector *c); /* NULL is allowed */
 
 /* W_O of a layer from now on, NULL: none; the caller keeps it alive while rows
 ** of the layer are watched. */

@@ -57,6 +57,7 @@ typedef struct sl_hidden_result {
 } sl_hidden_result;
 
 typedef struct sl_hidden sl_hidden;
+/* NULL and a sentence when the spec is wrong or there is no memory. */
 sl_hidden *sl_hidden_new (const sl_hidden_spec *spec, sl_error *e);
 void sl_hidden_free (sl_hidden *h);
 /* States (B, T, D) of samples first.. after 'layer' (0: before the first);

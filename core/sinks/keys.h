@@ -22,13 +22,15 @@ typedef struct sl_key_sums {
 /* Bytes a head and token of all that 'measures' asks for. */
 size_t sl_key_sums_bytes (unsigned measures);
 
+/* Room for 'open' heads at once; -1: no memory. */
 int sl_open_columns_init (sl_open_columns *o, size_t open, int tokens);
 void sl_open_columns_free (sl_open_columns *o);
 /* Those of head 'open' from token 'begin' on. */
 sl_columns sl_open_columns_at (const sl_open_columns *o, size_t open,
                                int begin);
-void sl_columns_clear (const sl_columns *c, int n);
+void sl_columns_clear (const sl_columns *c, int n); /* the first n of each */
 
+/* -1: no memory; free it then, too. */
 int sl_key_sums_init (sl_key_sums *k, size_t heads, int tokens,
                       unsigned measures);
 void sl_key_sums_free (sl_key_sums *k);

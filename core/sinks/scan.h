@@ -60,5 +60,6 @@ static inline double sl_above (double x, double bound) {
   return x != x ? x : x > bound;
 }
 
+/* In the instruction set in use. */
 const sl_scan_kernels *sl_scan_pick (sl_dtype dtype);
 #endif

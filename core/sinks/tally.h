@@ -42,6 +42,7 @@ typedef struct sl_tally {
   double norm;                 /* || W_O v_1 || */
 } sl_tally;
 
+/* Nothing has been seen. */
 void sl_tally_reset (sl_tally *t);
 /* One row's measures, all SL_ROW_MEASURES of them. */
 void sl_tally_row (sl_tally *t, sl_row_class class, const double *x);

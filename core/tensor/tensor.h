@@ -64,6 +64,7 @@ void sl_tensor_release (sl_tensor *t); /* NULL is allowed */
 sl_storage *sl_storage_retain (sl_storage *s);
 void sl_storage_release (sl_storage *s); /* NULL is allowed */
 
+/* Valid while t's storage is. */
 sl_view sl_tensor_view (const sl_tensor *t);
 size_t sl_view_count (const sl_view *v);   /* product of the sizes */
 int sl_view_contiguous (const sl_view *v); /* row-major without gaps */

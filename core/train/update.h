@@ -31,6 +31,7 @@ typedef struct sl_update_kernels {
                 const void *g, void *first, void *second);
 } sl_update_kernels;
 
+/* In the instruction set in use. */
 const sl_update_kernels *sl_update_pick (sl_dtype dtype);
 
 #endif
