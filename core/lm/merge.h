@@ -17,7 +17,7 @@ typedef struct sl_merger {
 typedef struct sl_merge_work {
   struct sl_symbol *symbol;
   struct sl_candidate *heap;
-  size_t symbols, heaps; /* room */
+  size_t symbols; /* room for so many, and for three in the heap for each */
 } sl_merge_work;
 void sl_merge_free (sl_merge_work *w);
 
