@@ -186,6 +186,9 @@ static int tensor_arange (lua_State *L) {
   sl_error e;
   luaL_checkinteger (L, 1);
   sl_lua_check_shape (L, 1, 0, dim, "arange");
+  if (dtype == SL_F32 && dim[0] > (1 << 24) + 1)
+    sl_lua_fail (L, "arange: %td numbers are not exact in f32; use f64",
+                 dim[0]);
   t = sl_tensor_new (dtype, 1, dim, &e);
   if (t != NULL) {
     v = sl_tensor_view (t);
