@@ -73,6 +73,48 @@ START_TEST (bad_heat_maps) {
 }
 END_TEST
 
+/* Panels that share a range may not ask for different ones. */
+START_TEST (shared_ranges_that_differ) {
+  static const char *const groups[] = { "a", "b" };
+  static const double y[] = { 1, 2, 3, 4 };
+  const sl_series line = { .n = 4, .y = y };
+  const sl_bar_series bar = { .y = y };
+  sl_heat heat = { .rows = 2, .cols = 2, .data = y, .min = 0, .max = 4 };
+  sl_lines lines = { .n = 1, .series = &line, .xmin = NAN, .xmax = 9 };
+  sl_bars bars = { .n = 1, .series = &bar, .groups = 2, .name = groups };
+  sl_error e;
+  sl_figure *f = new_figure ((sl_figure_spec){ .columns = 3, .shared = 1 });
+  add_heat (f, heat);
+  heat.max = 8;
+  check_fails (sl_figure_heat (f, &heat, &e), &e,
+               "panel 2 asks for the colours from 0 to 8, but panel 1 from 0 "
+               "to 4: panels that share it must agree");
+  heat.log = 1, heat.min = 1;
+  check_fails (sl_figure_heat (f, &heat, &e), &e,
+               "panel 2 has a logarithmic scale of the colours, but panel 1 a "
+               "linear one");
+  heat.log = 0, heat.min = heat.max = NAN;
+  add_heat (f, heat);
+  ck_assert_double_eq (f->panel[1].heat.range.max, 4);
+  sl_figure_free (f);
+  f = new_figure ((sl_figure_spec){ .columns = 3, .shared = 1 });
+  add_lines (f, lines);
+  lines.xmax = 10;
+  check_fails (sl_figure_lines (f, &lines, &e), &e,
+               "panel 2 asks for x from data to 10, but panel 1 from data to "
+               "9");
+  lines.xmin = lines.xmax = 0;
+  add_lines (f, lines);
+  sl_figure_free (f);
+  f = new_figure ((sl_figure_spec){ .columns = 3, .shared = 1 });
+  add_bars (f, bars);
+  bars.ymin = 0, bars.ymax = 5;
+  check_fails (sl_figure_bars (f, &bars, &e), &e,
+               "panel 2 asks for y from 0 to 5, but panel 1 from data to data");
+  sl_figure_free (f);
+}
+END_TEST
+
 START_TEST (bad_lines_and_figures) {
   double y[] = { 1, 2 };
   sl_series none = { .n = 0, .y = y }, no_y = { .n = 2 };
@@ -193,5 +235,5 @@ START_TEST (memory_runs_out) {
 }
 END_TEST
 
-SUITE_MAIN ("figure", bad_heat_maps, bad_lines_and_figures, odd_numbers,
-            memory_runs_out)
+SUITE_MAIN ("figure", bad_heat_maps, shared_ranges_that_differ,
+            bad_lines_and_figures, odd_numbers, memory_runs_out)

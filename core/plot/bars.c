@@ -88,12 +88,12 @@ static int share (sl_figure *f, int count, sl_error *e) {
   const sl_bars_data *first = &f->panel[0].bars,
                      *last = &f->panel[count - 1].bars;
   sl_span y = first->y;
-  if (last->y.asked.log != y.asked.log || last->groups != first->groups)
+  if (last->groups != first->groups)
     return sl_fail (e,
-                    "panel %d has %zu groups on a %s axis, but panel 1 has %zu "
-                    "on a %s one: panels that share axes must agree",
-                    count, last->groups, last->y.asked.log ? "log" : "linear",
-                    first->groups, first->y.asked.log ? "log" : "linear");
+                    "panel %d has %zu groups, but panel 1 has %zu: panels that "
+                    "share axes must agree",
+                    count, last->groups, first->groups);
+  if (sl_ranges_agree (&last->y.asked, &y.asked, "y", count, e)) return -1;
   if (sl_series_agree (first->series, first->n, last->series, last->n, count,
                        e))
     return -1;

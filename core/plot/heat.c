@@ -319,14 +319,15 @@ static int share (sl_figure *f, int count, sl_error *e) {
   double lo = INFINITY, hi = -INFINITY;
   sl_range range;
   last = &f->panel[count - 1].heat;
-  if (last->palette != first->palette || last->asked.log != first->asked.log ||
+  if (last->palette != first->palette ||
       strcmp (last->quantity, first->quantity) != 0)
     return sl_fail (e,
-                    "panel %d shows '%.80s' in %s%s, but panel 1 shows '%.80s' "
-                    "in %s%s: under a shared colour bar they must agree",
-                    count, last->quantity, last->palette->name,
-                    last->asked.log ? " (log)" : "", first->quantity,
-                    first->palette->name, first->asked.log ? " (log)" : "");
+                    "panel %d shows '%.80s' in %s, but panel 1 shows '%.80s' "
+                    "in %s: under a shared colour bar they must agree",
+                    count, last->quantity, last->palette->name, first->quantity,
+                    first->palette->name);
+  if (sl_ranges_agree (&last->asked, &first->asked, "the colours", count, e))
+    return -1;
   for (int i = 0; i < count; i++) {
     lo = fmin (lo, f->panel[i].heat.lo);
     hi = fmax (hi, f->panel[i].heat.hi);

@@ -60,22 +60,14 @@ static void drop (sl_panel *p) {
   sl_marks_free (&p->lines.yticks);
 }
 
-static int same_scale (const sl_range *a, const sl_range *b) {
-  return a->log == b->log && (a->min == b->min || isnan (a->min)) &&
-         (a->max == b->max || isnan (a->max));
-}
-
 /* Both axes and the legend are those of all panels. */
 static int share (sl_figure *f, int count, sl_error *e) {
   const sl_lines_data *first = &f->panel[0].lines,
                       *last = &f->panel[count - 1].lines;
   sl_span x = first->x, y = first->y;
-  if (!same_scale (&last->x.asked, &x.asked) ||
-      !same_scale (&last->y.asked, &y.asked))
-    return sl_fail (e,
-                    "panel %d asks for other axes than panel 1: panels that "
-                    "share them must agree",
-                    count);
+  if (sl_ranges_agree (&last->x.asked, &x.asked, "x", count, e) ||
+      sl_ranges_agree (&last->y.asked, &y.asked, "y", count, e))
+    return -1;
   if (sl_series_agree (first->series, first->n, last->series, last->n, count,
                        e))
     return -1;

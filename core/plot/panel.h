@@ -137,6 +137,10 @@ int sl_span_settle (sl_span *s, const char *what, sl_error *e);
 int sl_series_take (sl_series_data *to, const sl_series *from, int number,
                     const char *what, sl_error *e);
 void sl_series_drop (sl_series_data *s);
+/* -1 and a sentence unless the ends of the range that a panel gives, if any, are
+** those of panel 1. */
+int sl_ranges_agree (const sl_range *asked, const sl_range *first,
+                     const char *what, int panel, sl_error *e);
 /* -1 and a sentence unless series i has the label that it has in panel 1. */
 int sl_series_agree (const sl_series_data *first, int n_first,
                      const sl_series_data *s, int n, int panel, sl_error *e);

@@ -53,6 +53,34 @@ void sl_series_drop (sl_series_data *s) {
   sl_free (s->high);
 }
 
+/* The end of a range as scripts give it. */
+static const char *end_text (const sl_range *r, double end, char text[32]) {
+  if (r->min == r->max || isnan (end)) return "data";
+  return sl_number_text (end, 6, text, 32);
+}
+
+int sl_ranges_agree (const sl_range *asked, const sl_range *first,
+                     const char *what, int panel, sl_error *e) {
+  const int all_free = asked->min == asked->max;
+  char a[32], b[32], c[32], d[32];
+  if (asked->log != first->log)
+    return sl_fail (e,
+                    "panel %d has a %s scale of %s, but panel 1 a %s one: "
+                    "panels that share it must agree",
+                    panel, asked->log ? "logarithmic" : "linear", what,
+                    first->log ? "logarithmic" : "linear");
+  if (all_free || ((isnan (asked->min) || asked->min == first->min) &&
+                   (isnan (asked->max) || asked->max == first->max)))
+    return 0;
+  return sl_fail (e,
+                  "panel %d asks for %s from %s to %s, but panel 1 from %s to "
+                  "%s: panels that share it must agree",
+                  panel, what, end_text (asked, asked->min, a),
+                  end_text (asked, asked->max, b),
+                  end_text (first, first->min, c),
+                  end_text (first, first->max, d));
+}
+
 int sl_series_agree (const sl_series_data *first, int n_first,
                      const sl_series_data *s, int n, int panel, sl_error *e) {
   if (n != n_first)
