@@ -119,8 +119,8 @@ end
 
 local status_words = {
   complete = "complete: it ran to its end",
-  running = "unfinished: the record says “running”, and what it lists was complete when"
-    .. " it was written",
+  running = "unfinished: the record says “running”, and what it lists was complete"
+    .. " when it was written",
   interrupted = "interrupted: what was added before the signal is here",
   failed = "failed",
 }
