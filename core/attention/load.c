@@ -9,17 +9,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #ifdef __ELF__
 #include <elf.h>
 #endif
 
+enum { STAMP = 80 };
+
 /* What the loader remembers beyond what others may see. */
 typedef struct entry {
-  sl_loaded loaded; /* first: the public pointer is this one */
-  struct stat stat; /* of the file when it was opened */
+  sl_loaded loaded;  /* first: the public pointer is this one */
+  char stamp[STAMP]; /* sl_file_stamp of the file when it was opened */
 } entry;
 
 /* Every plugin of the process; main thread only. */
@@ -141,21 +142,14 @@ static int open_object (entry *n, const char *name, sl_error *e) {
 ** refused: what is loaded stays loaded, and a record of the run would name the
 ** wrong code. */
 static const sl_loaded *opened (const char *path, int *changed, sl_error *e) {
-  struct stat s;
-  char hash[65];
+  char stamp[STAMP], hash[65];
   *changed = 0;
   for (const sl_loaded *l = all; l; l = l->next) {
     const entry *n = (const entry *)l;
     if (strcmp (l->path, path) != 0) continue;
-    if (stat (path, &s)) {
-      *changed = sl_fail (e, "%s: cannot be read any more: %s", path,
-                          strerror (errno));
-      return NULL;
-    }
-    if (s.st_mtime == n->stat.st_mtime && s.st_size == n->stat.st_size &&
-        s.st_ino == n->stat.st_ino)
-      return l;
-    *changed = sl_file_sha256 (path, hash, e);
+    *changed = sl_file_stamp (path, stamp, sizeof stamp, e);
+    if (*changed == 0 && strcmp (stamp, n->stamp) == 0) return l;
+    if (*changed == 0) *changed = sl_file_sha256 (path, hash, e);
     if (*changed == 0 && strcmp (hash, l->hash) == 0) return l;
     if (*changed == 0)
       *changed = sl_fail (
@@ -219,12 +213,8 @@ const sl_loaded *sl_plugin_load (const char *name, sl_error *e) {
   }
   memcpy (n->loaded.name, file, stem);
   strcpy (n->loaded.path, path);
-  if (stat (path, &n->stat) || !S_ISREG (n->stat.st_mode)) {
-    sl_fail (e, "%s: not a file", path);
-    sl_free (n);
-    return NULL;
-  }
-  if (check_whole (path, e) || try_loading (path, e) ||
+  if (sl_file_stamp (path, n->stamp, sizeof n->stamp, e) ||
+      check_whole (path, e) || try_loading (path, e) ||
       sl_file_sha256 (path, n->loaded.hash, e) ||
       open_object (n, n->loaded.name, e)) {
     sl_free (n);
