@@ -139,7 +139,7 @@ static void mlp (const head *x, wide w[T][T]) {
   .spread_of_last = last
 
 static const mix_case cases[] = {
-  { "retention", "retention", { { NULL } }, retention, QKV, .x = { 5, 1, 0 } },
+  { "retention", "retention", { { 0 } }, retention, QKV, .x = { 5, 1, 0 } },
   { "fast retention",
     "retention",
     { { "exponent", 0.5, NULL }, { "step", 0.25, NULL } },
@@ -154,7 +154,7 @@ static const mix_case cases[] = {
     .x = { 5, 1, 1 } },
   { "forgetting",
     "forgetting",
-    { { NULL } },
+    { { 0 } },
     forgetting,
     QKVF,
     .spread_of_last = 2,
@@ -162,7 +162,7 @@ static const mix_case cases[] = {
     .x = { 1 } },
   { "strong forgetting",
     "forgetting",
-    { { NULL } },
+    { { 0 } },
     forgetting,
     QKVF,
     .spread_of_last = 60,
@@ -185,7 +185,7 @@ static const mix_case cases[] = {
     .x = { 0, 0.5L, 9 } },
   { "ssm",
     "ssm",
-    { { NULL } },
+    { { 0 } },
     ssm,
     VBC (2 * D, 1, 2),
     .params = 3,
