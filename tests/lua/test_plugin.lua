@@ -10,7 +10,7 @@ local bad = build .. "/tests/bad/"
 local function plugin(...) return process.run({ "plugin", ... }, { folder = folder }) end
 
 check.test("a plugin that holds: a row for each check, exit 0", function()
-  local r = plugin("check", "softmax")
+  local r = plugin("check", "softmax", "--quiet") -- no progress where it is slow
   check.equal(r.code, 0, r.out .. r.err)
   check.equal(r.err, "")
   for _, part in ipairs { "check ", "figure", "load ", "gradient ", "of 1e-06 in",
@@ -23,7 +23,7 @@ end)
 
 check.test("a plugin that does not: the reason, how to see it again, exit 1", function()
   local path = bad .. "wrong_backward.so"
-  local r = plugin("check", path, "--seed=7", "--only=gradient,bounds")
+  local r = plugin("check", path, "--seed=7", "--only=gradient,bounds", "--quiet")
   check.equal(r.code, 1)
   check.equal(r.err, "")
   check.contains(r.out, "gradient  FAIL")

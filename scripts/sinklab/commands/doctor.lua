@@ -17,7 +17,7 @@ local function show(found)
     { "processor", found.processor },
     { "instruction set", found.isa },
     { "threads", tostring(found.threads) },
-    { "matrix product", ("its own, one call: %.1f GFLOP/s in f32, %.1f in f64"):format(
+    { "matrix product", ("its own, one call: %.3g GFLOP/s in f32, %.3g in f64"):format(
       found.gemm.f32, found.gemm.f64) },
     { "scripts", found.scripts },
     { "plugins", join(found.plugins.found) },
