@@ -138,28 +138,31 @@ static int open_object (entry *n, const char *name, sl_error *e) {
   return sl_plugin_validate (file, name, n->loaded.plugin, e);
 }
 
-/* The entry of a file opened before, or NULL. A file that was replaced since is
-** refused: what is loaded stays loaded, and a record of the run would name the
-** wrong code. */
-static const sl_loaded *opened (const char *path, int *changed, sl_error *e) {
-  char stamp[STAMP], hash[65];
-  *changed = 0;
-  for (const sl_loaded *l = all; l; l = l->next) {
-    const entry *n = (const entry *)l;
-    if (strcmp (l->path, path) != 0) continue;
-    *changed = sl_file_stamp (path, stamp, sizeof stamp, e);
-    if (*changed == 0 && strcmp (stamp, n->stamp) == 0) return l;
-    if (*changed == 0) *changed = sl_file_sha256 (path, hash, e);
-    if (*changed == 0 && strcmp (hash, l->hash) == 0) return l;
-    if (*changed == 0)
-      *changed = sl_fail (
-          e,
-          "%s: changed since it was loaded; start sinklab again to use the "
-          "new one",
-          path);
-    return NULL;
-  }
+/* The plugin of this file, or NULL. */
+static entry *opened (const char *path) {
+  for (sl_loaded *l = all; l; l = l->next)
+    if (strcmp (l->path, path) == 0) return (entry *)l;
   return NULL;
+}
+
+/* 0: the file holds what was loaded; one that was written again with the same
+** bytes is read once. A file that was replaced since is refused with -1 and a
+** sentence: what is loaded stays loaded, and a record of the run would name the
+** wrong code. */
+static int check_unchanged (entry *n, sl_error *e) {
+  const char *path = n->loaded.path;
+  char stamp[STAMP], hash[65];
+  if (sl_file_stamp (path, stamp, sizeof stamp, e)) return -1;
+  if (strcmp (stamp, n->stamp) == 0) return 0;
+  if (sl_file_sha256 (path, hash, e)) return -1;
+  if (strcmp (hash, n->loaded.hash) != 0)
+    return sl_fail (
+        e,
+        "%s: changed since it was loaded; start sinklab again to use the "
+        "new one",
+        path);
+  strcpy (n->stamp, stamp);
+  return 0;
 }
 
 static int ends_in_so (const char *name) {
@@ -170,9 +173,7 @@ static int ends_in_so (const char *name) {
 const sl_loaded *sl_plugin_load (const char *name, sl_error *e) {
   char path[SL_PATH_SIZE], *full;
   const char *file;
-  const sl_loaded *known;
   size_t stem;
-  int changed;
   entry *n;
   if (*name == '\0') {
     sl_fail (e, "the name of a plugin is empty");
@@ -198,8 +199,8 @@ const sl_loaded *sl_plugin_load (const char *name, sl_error *e) {
   }
   strcpy (path, full);
   free (full);
-  known = opened (path, &changed, e);
-  if (known || changed) return known;
+  n = opened (path);
+  if (n != NULL) return check_unchanged (n, e) ? NULL : &n->loaded;
   file = base_name (path);
   stem = ends_in_so (file) ? strlen (file) - 3 : strlen (file);
   n = sl_alloc (1, sizeof *n);
