@@ -1,15 +1,15 @@
 # Numeric sources: compiled once per precision and instruction set (see
 # core/base/isa.h). Every other core/**/*.c is compiled once.
 set(SINKLAB_NUMERIC
-    core/attention/attend.c
+    core/attention/attention_op.c
     core/attention/attention_list.c
-    core/attention/gate.c
+    core/attention/gate_op.c
     core/attention/host.c
     core/attention/lanes.c
-    core/attention/mix.c
+    core/attention/mixer_op.c
     core/attention/rope.c
     core/attention/rows.c
-    core/attention/weigh.c
+    core/attention/row_weights_op.c
     core/check/block_run.c
     core/check/stage.c
     core/lm/panel.c

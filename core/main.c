@@ -1,5 +1,5 @@
 /* main.c - the command line: opens a session, lets the library find and run
-** the command (scripts/sinklab/command.lua), sets the exit status. */
+** the command (scripts/sinklab/cli/command.lua), sets the exit status. */
 #include "base/interrupt.h"
 #include "base/isa.h"
 #include "lua/lua_common.h"
@@ -93,10 +93,10 @@ static int set_host (lua_State *L) {
   return 0;
 }
 
-/* Lua: finish (status, message) of sinklab.run -> true if every claim held. */
+/* Lua: finish (status, message) of sinklab.record.run -> true if every claim held. */
 static int finish (lua_State *L) {
   lua_getglobal (L, "require");
-  lua_pushliteral (L, "sinklab.run");
+  lua_pushliteral (L, "sinklab.record.run");
   lua_call (L, 1, 1);
   lua_getfield (L, -1, "finish");
   lua_pushvalue (L, 1);
@@ -109,7 +109,7 @@ static int finish (lua_State *L) {
 ** "prompt", or "script", its file and what errors call it. */
 static int library_command (lua_State *L) {
   lua_getglobal (L, "require");
-  lua_pushliteral (L, "sinklab.command");
+  lua_pushliteral (L, "sinklab.cli.command");
   lua_call (L, 1, 1);
   lua_getfield (L, -1, "main");
   lua_call (L, 0, 3);

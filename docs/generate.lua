@@ -7,9 +7,9 @@ local lab = require "sinklab"
 local core = require "sinklab.core"
 local opt = lab.options { check = { false, "only say what is stale" } }
 
-local manual = require "sinklab.pages.manual"
-local reference = require "sinklab.pages.reference"
-local completion = require "sinklab.commands.completion".scripts
+local manual = require "sinklab.help.manual"
+local reference = require "sinklab.help.reference"
+local completion = require "sinklab.cli.commands.completion".scripts
 local folder = arg[0]:match "^(.*)/[^/]*$" or "."
 local pages = {
   { "reference.md", reference.markdown },

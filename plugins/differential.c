@@ -233,7 +233,7 @@ static void weights (const sl_call *c, const sl_shape *sh,
   }
 }
 
-static const sl_mix mix = { plan, forward, backward, weights };
+static const sl_mixer_kernel mixer = { plan, forward, backward, weights };
 
 SL_PLUGIN = { SL_ABI,
               "differential",
@@ -243,5 +243,5 @@ SL_PLUGIN = { SL_ABI,
               .options = options,
               .params = params,
               .inputs = inputs,
-              .mix = &mix,
+              .mixer = &mixer,
               .adapt = adapt };

@@ -205,7 +205,7 @@ static void weights (const sl_call *c, const sl_shape *sh,
   }
 }
 
-static const sl_mix mix = { plan, forward, backward, weights };
+static const sl_mixer_kernel mixer = { plan, forward, backward, weights };
 
 SL_PLUGIN = { SL_ABI,
               "forgetting",
@@ -217,5 +217,5 @@ SL_PLUGIN = { SL_ABI,
               .params = params,
               .inputs = inputs,
               .validate = validate,
-              .mix = &mix,
+              .mixer = &mixer,
               .adapt = adapt };

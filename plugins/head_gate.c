@@ -72,7 +72,7 @@ static void backward (const sl_call *c, int n, const real *restrict o,
   if (dz) dz[0] = dl;
 }
 
-static const sl_gate gate = { forward, backward };
+static const sl_gate_kernel gate = { forward, backward };
 
 SL_PLUGIN = { SL_ABI,
               "head_gate",

@@ -76,8 +76,8 @@ static void backward_block (const sl_call *c, int most, const real *restrict s,
   }
 }
 
-static const sl_row row = { forward, backward };
-static const sl_block block = { forward_block, backward_block };
+static const sl_row_kernel row = { forward, backward };
+static const sl_block_kernel block = { forward_block, backward_block };
 
 SL_PLUGIN = { SL_ABI,
               "relu2",

@@ -181,7 +181,7 @@ static void weights (const sl_call *c, const sl_shape *sh,
   }
 }
 
-static const sl_mix mix = { plan, forward, backward, weights };
+static const sl_mixer_kernel mixer = { plan, forward, backward, weights };
 
 SL_PLUGIN = { SL_ABI,
               "retention",
@@ -191,4 +191,4 @@ SL_PLUGIN = { SL_ABI,
               .config_size = sizeof (config),
               .options = options,
               .inputs = inputs,
-              .mix = &mix };
+              .mixer = &mixer };

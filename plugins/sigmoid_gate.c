@@ -73,7 +73,7 @@ static void backward (const sl_call *c, int n, const real *restrict o,
   dz[0] = sl_row_dot (n, dy, o) * g * sl_sigmoidv (-z[0]);
 }
 
-static const sl_gate gate = { forward, backward };
+static const sl_gate_kernel gate = { forward, backward };
 
 SL_PLUGIN = { SL_ABI,
               "sigmoid_gate",

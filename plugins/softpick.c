@@ -88,7 +88,7 @@ static void backward (const sl_call *c, int n, const real *restrict s,
   }
 }
 
-static const sl_row row = { forward, backward };
+static const sl_row_kernel row = { forward, backward };
 
 SL_PLUGIN = { SL_ABI,
               "softpick",

@@ -64,7 +64,7 @@ static void backward (const sl_call *c, int n, const real *restrict s,
   if (skip < n) ds[skip] = 0;
 }
 
-static const sl_row row = { forward, backward };
+static const sl_row_kernel row = { forward, backward };
 
 SL_PLUGIN = { SL_ABI,
               "stickbreaking",

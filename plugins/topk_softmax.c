@@ -73,7 +73,7 @@ static void backward (const sl_call *c, int n, const real *s,
   for (int i = 0; i < n; i++) ds[i] = w[i] * (dw[i] - mean);
 }
 
-static const sl_row row = { forward, backward };
+static const sl_row_kernel row = { forward, backward };
 
 SL_PLUGIN = { SL_ABI,
               "topk_softmax",

@@ -202,7 +202,7 @@ static void linear (const double *x, const double *w, double *y, int rows,
 }
 
 /* A copy of the weights of each block. */
-static void keep (void *context, const sl_rows *r) {
+static void keep (void *context, const sl_weight_rows *r) {
   double *w = context;
   for (int i = 0; i < r->rows; i++)
     for (int j = 0; j < r->t; j++)

@@ -22,7 +22,7 @@ typedef struct seen {
   double *weights;
 } seen;
 
-static void keep (void *context, const sl_rows *r) {
+static void keep (void *context, const sl_weight_rows *r) {
   seen *s = context;
   const int keys = T + PREFIX;
   if (r->row == 0) s->next = 0;

@@ -121,7 +121,7 @@ for other in gcc clang; do
     compilers+=("$other")
   fi
 done
-for shape in row gate mix; do
+for shape in row gate mixer; do
   for compiler in "${compilers[@]}"; do
     with=
     [ "$compiler" != "$cc" ] || with=$flags
@@ -131,7 +131,7 @@ for shape in row gate mix; do
     says "Werror $name.so" make -C "$folder" CC="$compiler" CFLAGS="-Werror $with"
     says "load ok $name.so: all checks hold" make -C "$folder" check \
       CC="$compiler" CFLAGS="-Werror $with"
-    [ "$shape" = mix ] || continue
+    [ "$shape" = mixer ] || continue
     {
       "$cmake" -S "$folder" -B "$folder/build" -DCMAKE_PREFIX_PATH="$prefix" \
         -DCMAKE_C_COMPILER="$compiler" -DCMAKE_C_FLAGS="$with" &&

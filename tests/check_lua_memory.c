@@ -121,7 +121,7 @@ START_TEST (models_leave_nothing) {
       "return function()\n"
       "  local t = lab.task.trigger_mean { d_model = 4, seq_len = 5 }\n"
       "  local m = lab.model.attention_only { task = t, layers = 2,\n"
-      "    residual = true, attention = { map = 'softmax' } }\n"
+      "    residual = true, attention = { mechanism = 'softmax' } }\n"
       "  lab.train(m, t, { steps = 2, batch = 8, eval = 8, quiet = true })\n"
       "  local s = lab.sinks(m, t:batch { n = 8 })\n"
       "  pcall(lab.train, m, t, { steps = 'x' })\n"

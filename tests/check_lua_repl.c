@@ -196,7 +196,7 @@ START_TEST (training_stops) {
   start ();
   terminal_type ("t = lab.task.trigger_mean { d_model = 8, seq_len = 6 }\n"
                  "m = lab.model.attention_only { task = t,\n"
-                 "attention = { map = 'softmax' } };\n"
+                 "attention = { mechanism = 'softmax' } };\n"
                  "log = lab.train(m, t, { steps = 10^9 })\n");
   terminal_expect ("steps/s");
   terminal_type ("\003");

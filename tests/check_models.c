@@ -25,7 +25,7 @@ typedef struct feed_attr {
   int shard, f32;
 } feed_attr;
 
-static int feed_infer (sl_infer *q, sl_error *e) {
+static int feed_infer (sl_shape_query *q, sl_error *e) {
   const feed_attr *a = q->attr;
   (void)e;
   q->n_out = 1;
@@ -48,7 +48,7 @@ static const sl_op feed = { .name = "feed",
                             .max_in = 1,
                             .flags = SL_OP_NO_GRADIENT,
                             .attr_size = sizeof (feed_attr),
-                            .infer = feed_infer,
+                            .shapes = feed_infer,
                             .forward = feed_forward };
 
 /* A model that is being made; tensors are released together at the end. */
@@ -207,7 +207,7 @@ typedef struct watched {
   double w[2 * B * 2 * T * T];
 } watched;
 
-static void watch (void *context, const sl_rows *r) {
+static void watch (void *context, const sl_weight_rows *r) {
   watched *a = context;
   const int heads = models[a->b->model].heads;
   const sl_view v = { .data = (void *)r->weights,
@@ -290,7 +290,7 @@ END_TEST
 
 static void hundred_steps (int model, int mechanism, sl_dtype dtype, int shard,
                            int groups) {
-  static const sl_point lr = { 0, 1e-3, SL_HOLD };
+  static const sl_point lr = { 0, 1e-3, SL_CURVE_HOLD };
   double losses[STEPS];
   golden data[2];
   sl_error e = { "" };

@@ -11,7 +11,7 @@ typedef struct seen {
   int next_row, next_head, next_sample;
 } seen;
 
-static void watch (void *context, const sl_rows *r) {
+static void watch (void *context, const sl_weight_rows *r) {
   seen *s = context;
   const brute *x = s->x;
   const int n = x->length ? (int)x->length[s->next_sample] : x->t;

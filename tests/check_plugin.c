@@ -275,7 +275,7 @@ END_TEST
 
 START_TEST (gate_and_mix_load) {
   ck_assert (load (GOOD "gate_shape.so")->plugin[SL_F64]->gate != NULL);
-  ck_assert (load (GOOD "mix_shape.so")->plugin[SL_F64]->mix != NULL);
+  ck_assert (load (GOOD "mixer_shape.so")->plugin[SL_F64]->mixer != NULL);
 }
 END_TEST
 
@@ -289,8 +289,9 @@ static const struct {
   { "no_name", "no_name.so: its name is NULL" },
   { "no_doc", "no_doc.so: its doc is NULL" },
   { "claims", "claims 0x40, which ABI 1.0 does not define" },
-  { "causal_only", "a row claims SL_CAUSAL_ONLY, which is for a mix" },
-  { "no_shape", "has 0 of the shapes row, gate and mix; expected exactly one" },
+  { "causal_only", "a row claims SL_CAUSAL_ONLY, which is for a mixer" },
+  { "no_shape",
+    "has 0 of the shapes row, gate and mixer; expected exactly one" },
   { "two_shapes", "has 2 of the shapes" },
   { "half_row", "half_row.so: its row has no forward or backward" },
   { "half_block", "half_block.so: its block has no forward or backward" },

@@ -70,11 +70,11 @@ START_TEST (wsd_edges) {
 END_TEST
 
 START_TEST (points_by_hand) {
-  const sl_point p[] = { { 2, 1, SL_HOLD },
-                         { 4, 3, SL_LINEAR },
-                         { 8, 1, SL_COSINE },
-                         { 10, 2, SL_SQRT },
-                         { 14, 6, SL_LINEAR } };
+  const sl_point p[] = { { 2, 1, SL_CURVE_HOLD },
+                         { 4, 3, SL_CURVE_LINEAR },
+                         { 8, 1, SL_CURVE_COSINE },
+                         { 10, 2, SL_CURVE_SQRT },
+                         { 14, 6, SL_CURVE_LINEAR } };
   const struct {
     double step, value;
   } want[] = { { -1, 1 },  { 2, 1 },  { 3.5, 1 },
@@ -150,8 +150,8 @@ START_TEST (counts_beyond_the_room) {
 END_TEST
 
 START_TEST (bad_points) {
-  const sl_point back[] = { { 5, 1, SL_HOLD }, { 5, 2, SL_HOLD } };
-  const sl_point nan = { NAN, 1, SL_HOLD };
+  const sl_point back[] = { { 5, 1, SL_CURVE_HOLD }, { 5, 2, SL_CURVE_HOLD } };
+  const sl_point nan = { NAN, 1, SL_CURVE_HOLD };
   sl_curve curve;
   sl_error e;
   ck_assert_int_eq (sl_schedule_check (NULL, 0, &e), -1);
@@ -161,7 +161,7 @@ START_TEST (bad_points) {
       e.text, "schedule: point 2 is at step 5, not after point 1 at step 5");
   ck_assert_int_eq (sl_schedule_check (&nan, 1, &e), -1);
   ck_assert_int_eq (sl_curve_parse ("sqrt", &curve, &e), 0);
-  ck_assert_int_eq (curve, SL_SQRT);
+  ck_assert_int_eq (curve, SL_CURVE_SQRT);
   ck_assert_int_eq (sl_curve_parse ("cosinus", &curve, &e), -1);
   ck_assert_str_eq (e.text,
                     "schedule: no curve 'cosinus' (did you mean 'cosine'?)");

@@ -19,7 +19,7 @@ static script *script_of (const void *attr) {
   return ((const script_attr *)attr)->script;
 }
 
-static int infer (sl_infer *q, sl_error *e) {
+static int shapes (sl_shape_query *q, sl_error *e) {
   (void)e;
   q->n_out = 1;
   q->out[0].ndim = 1;
@@ -44,7 +44,7 @@ static void release (const void *attr) {
 static const sl_op number = { .name = "number",
                               .flags = SL_OP_NO_GRADIENT | SL_OP_SERIAL,
                               .attr_size = sizeof (script_attr),
-                              .infer = infer,
+                              .shapes = shapes,
                               .forward = forward,
                               .release = release };
 static const sl_op *const ops[] = { &number, NULL };
@@ -179,7 +179,7 @@ START_TEST (gradient_check) {
 END_TEST
 
 START_TEST (a_trainer_keeps_what_it_had) {
-  static const sl_point rate = { 0, 0.5, SL_HOLD };
+  static const sl_point rate = { 0, 0.5, SL_CURVE_HOLD };
   bench b;
   sl_trainer *t;
   sl_trainer_spec spec;

@@ -38,7 +38,7 @@ static int counts (const sl_draw *d, long s, const problem *p) {
   return word[0] % 3 != 0;
 }
 
-static int infer (sl_infer *q, sl_error *e) {
+static int shapes (sl_shape_query *q, sl_error *e) {
   (void)e;
   q->n_out = 3; /* loss, weight, linf */
   return 0;
@@ -98,7 +98,7 @@ static const sl_op toy = { .name = "toy",
                            .min_in = 1,
                            .max_in = 1,
                            .attr_size = sizeof (problem),
-                           .infer = infer,
+                           .shapes = shapes,
                            .forward = forward,
                            .backward = backward };
 static const sl_op serial_toy = { .name = "serial_toy",
@@ -106,7 +106,7 @@ static const sl_op serial_toy = { .name = "serial_toy",
                                   .max_in = 1,
                                   .flags = SL_OP_SERIAL,
                                   .attr_size = sizeof (problem),
-                                  .infer = infer,
+                                  .shapes = shapes,
                                   .forward = forward_here,
                                   .backward = backward };
 
@@ -118,7 +118,7 @@ typedef struct bench {
   sl_trainer_spec spec;
 } bench;
 
-static const sl_point half = { 0, 0.5, SL_HOLD };
+static const sl_point half = { 0, 0.5, SL_CURVE_HOLD };
 
 static bench bench_new (const sl_op *op, problem p, ptrdiff_t n, int threads,
                         long batch, int groups) {
@@ -326,7 +326,7 @@ END_TEST
 /* A step size of 0: the loss cannot fall, and 100 losses make the first
 ** mean. */
 START_TEST (plateau) {
-  static const sl_point zero = { 0, 0, SL_HOLD };
+  static const sl_point zero = { 0, 0, SL_CURVE_HOLD };
   for (int f32 = 0; f32 < 2; f32++) {
     const problem p = { .shard = 1, .f32 = f32 };
     bench b = bench_new (&toy, p, 5, 1, 4, 2);
@@ -346,7 +346,7 @@ END_TEST
 
 /* Slow but steady progress is no plateau; less than delta of it is. */
 START_TEST (plateau_delta) {
-  static const sl_point slow = { 0, 1e-4, SL_HOLD };
+  static const sl_point slow = { 0, 1e-4, SL_CURVE_HOLD };
   for (int strict = 0; strict < 2; strict++) {
     const problem p = { .shard = 1 };
     bench b = bench_new (&toy, p, 5, 1, 4, 2);

@@ -29,7 +29,7 @@ set(WRONG_mix mix_looks_ahead mix_not_causal_only mix_plan_silent
   mix_past_scratch mix_backward mix_weights_unwritten mix_weights_hidden
   mix_shift_unseen)
 set(SINKLAB_VARIANTS "")
-foreach(shape row gate mix)
+foreach(shape row gate mixer)
   foreach(case ${WRONG_${shape}})
     add_library(case_${case} INTERFACE)
     target_compile_definitions(case_${case} INTERFACE

@@ -12,9 +12,9 @@
 **   gate       (o (b, t, h*d), [z (b, t, h*w) or, shared, (b, t, w)],
 **              [param (h, p)], [length (b)]) -> (b, t, h*d): a gate plugin on
 **              the output of the heads
-**   mix        (each input of the plugin (b, t, h*w) or, shared, (b, t, w), as
+**   mixer        (each input of the plugin (b, t, h*w) or, shared, (b, t, w), as
 **              declared, without those that options leave out, [param (h, p)],
-**              [length (b)]) -> (b, t, h*d_out): a mix plugin, one head at a
+**              [length (b)]) -> (b, t, h*d_out): a mixer plugin, one head at a
 **              time
 **   rope       (x (b, t, h*d), [divisors (r/2)], [positions (b, t)]) -> same
 **              shape, turned by position; only x has a gradient
@@ -67,16 +67,16 @@ typedef struct sl_gate_attr {
   int has_param, has_length;
 } sl_gate_attr;
 
-/* Of 'mix'. Queries at or past the length give 0. A mix that claims
+/* Of 'mixer'. Queries at or past the length give 0. A mixer that claims
 ** SL_CAUSAL_ONLY is refused with another visibility than causal without a
 ** window. */
-typedef struct sl_mix_attr {
+typedef struct sl_mixer_attr {
   const sl_mechanism *mechanism; /* outlives the program */
   int heads, d_head, layer;
   double scale; /* of q.k: what the plugin is told */
   sl_visibility visibility;
   int has_param, has_length;
-} sl_mix_attr;
+} sl_mixer_attr;
 
 /* Slopes of ALiBi (Press et al. 2022) for h heads. */
 void sl_alibi_slopes (int heads, double *slopes);
@@ -110,7 +110,7 @@ typedef struct sl_rope_attr {
 ** different heads. Rows of one (sequence, layer, head) come in order on one
 ** thread, in an op that runs at once those of one head of all sequences.
 ** Numbers are in the program's precision. */
-typedef struct sl_rows {
+typedef struct sl_weight_rows {
   int layer;   /* which attention node of the program, from 0 */
   long sample; /* sequence, counted over the whole batch */
   int head, kv_head;
@@ -120,22 +120,22 @@ typedef struct sl_rows {
   sl_dtype dtype;
   ptrdiff_t stride;    /* between rows, in elements */
   const void *weights; /* row r: prefix + t columns; 0 where not visible */
-  const void *scores;  /* the same layout; undefined where not visible; a mix:
+  const void *scores;  /* the same layout; undefined where not visible; a mixer:
                        ** NULL */
   const int *lo, *hi;  /* visible columns of row 'row' + r */
   /* This head's values: token j at value + j * value_stride, its numbers
-  ** value_step apart; NULL: a mix without a 'v'. */
+  ** value_step apart; NULL: a mixer without a 'v'. */
   const void *value;
   ptrdiff_t value_stride, value_step;
   int d_value;
-  /* The same of its keys, as the scores see them (after rope); NULL: a mix. */
+  /* The same of its keys, as the scores see them (after rope); NULL: a mixer. */
   const void *key;
   ptrdiff_t key_stride, key_step;
   int d_key;
-} sl_rows;
+} sl_weight_rows;
 
 typedef struct sl_observer {
-  void (*rows) (void *context, const sl_rows *rows);
+  void (*rows) (void *context, const sl_weight_rows *rows);
   void *context;
 } sl_observer;
 

@@ -4,10 +4,10 @@
 #include <sinklab/plugin.h>
 
 extern const sl_op SL (sl_op_attention), SL (sl_op_gate), SL (sl_op_mechanism),
-    SL (sl_op_mix), SL (sl_op_rope);
+    SL (sl_op_mixer), SL (sl_op_rope);
 
 static const sl_op *const ops[] = { &SL (sl_op_attention), &SL (sl_op_gate),
-                                    &SL (sl_op_mechanism), &SL (sl_op_mix),
+                                    &SL (sl_op_mechanism), &SL (sl_op_mixer),
                                     &SL (sl_op_rope),      NULL };
 
 extern const sl_op_list SL (sl_attention_ops);

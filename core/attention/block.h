@@ -8,7 +8,7 @@
 ** Numeric code: include it from files that are compiled per precision. */
 #ifndef SL_BLOCK_H
 #define SL_BLOCK_H
-#include "attention/attend.h"
+#include "attention/attention_internal.h"
 #include "ops/tile.h"
 
 /* Query i < queries sees the first keys: 'first' of them, and with 'causal' one
@@ -25,34 +25,35 @@ typedef struct sl_lane_block {
 } sl_lane_block;
 
 enum {
-  SL_WIDE = (int)SL_QUERIES > (int)SL_LANES ? 2 : 1, /* vectors of a strip */
+  SL_VECTORS_PER_STRIP =
+      (int)SL_QUERIES > (int)SL_LANES ? 2 : 1, /* vectors of a strip */
   /* rows of a tile of one vector: sums that hide the latency of an addition */
-  SL_HIGH = 8,
-  SL_NEAR = 128 /* keys that stay in the first cache, with their values */
+  SL_NARROW_TILE_ROWS = 8,
+  SL_KEY_TILE = 128 /* keys that stay in the first cache, with their values */
 };
 
-static inline int sl_least (int a, int b) {
+static inline int sl_min_int (int a, int b) {
   return a < b ? a : b;
 }
 
-static inline int sl_most_of (int a, int b) {
+static inline int sl_max_int (int a, int b) {
   return a > b ? a : b;
 }
 
 /* 'to', but not before 'from' nor after 'end'. */
-static inline int sl_until (int from, int to, int end) {
-  return sl_most_of (from, sl_least (to, end));
+static inline int sl_clamp_int (int from, int to, int end) {
+  return sl_max_int (from, sl_min_int (to, end));
 }
 
 /* How many keys query i sees. */
-static inline int sl_sees (const sl_lane_block *b, int i) {
+static inline int sl_visible_keys (const sl_lane_block *b, int i) {
   return b->first + (b->causal ? i : 0);
 }
 
 /* How many keys any of the 'n' lanes from l on sees. */
-static inline int sl_most (const sl_lane_block *b, int l, int n) {
-  const int last = sl_least (l + n, b->queries) - 1;
-  return last < l ? 0 : sl_sees (b, last);
+static inline int sl_visible_to_lanes (const sl_lane_block *b, int l, int n) {
+  const int last = sl_min_int (l + n, b->queries) - 1;
+  return last < l ? 0 : sl_visible_keys (b, last);
 }
 
 /* The first query that sees key j < keys. */
@@ -62,12 +63,12 @@ static inline int sl_from_query (const sl_lane_block *b, int j) {
 
 /* out (width x 16) = scale times the transpose of x (16 x width), whose elements
 ** of a row are adjacent; width is a multiple of SL_SIDE. */
-SL_INLINE void sl_turn_queries (ptrdiff_t width, real scale, const real *x,
-                                ptrdiff_t row, real *out) {
+SL_INLINE void sl_transpose_queries (ptrdiff_t width, real scale, const real *x,
+                                     ptrdiff_t row, real *out) {
   for (ptrdiff_t p = 0; p < width; p += SL_SIDE)
     for (int l = 0; l < SL_QUERIES; l += SL_SIDE)
-      sl_turn (x + l * row + p, row, scale, out + sl_at ((int)p, l),
-               SL_QUERIES);
+      sl_transpose (x + l * row + p, row, scale, out + sl_at ((int)p, l),
+                    SL_QUERIES);
 }
 
 /* 1 if n columns of x are whole vectors. */
@@ -96,7 +97,7 @@ SL_REST (sl_rest_2, 2)
 SL_INLINE void sl_times_lanes (int vectors, int l, int j, int end,
                                ptrdiff_t width, const real *a, ptrdiff_t a_row,
                                const real *x, real *out) {
-  const int rows = vectors == 2 ? SL_ROWS : SL_HIGH;
+  const int rows = vectors == 2 ? SL_TILE_ROWS : SL_NARROW_TILE_ROWS;
   for (; j + rows <= end; j += rows)
     sl_tile (rows, vectors, width, a + j * a_row, a_row, 1, x + l, SL_QUERIES,
              0, out + sl_at (j, l), SL_QUERIES);
@@ -112,16 +113,16 @@ SL_INLINE void sl_to_queries (int vectors, const sl_lane_block *b, int from,
                               int n, const real *a, ptrdiff_t a_row,
                               ptrdiff_t a_col, const real *x, ptrdiff_t x_row,
                               int add, real *c, ptrdiff_t c_row) {
-  const int rows = vectors == 2 ? SL_ROWS : SL_HIGH;
+  const int rows = vectors == 2 ? SL_TILE_ROWS : SL_NARROW_TILE_ROWS;
   int i = 0;
   for (; i + rows <= b->queries; i += rows) {
-    const int k = sl_least (n, sl_sees (b, i + rows - 1) - from);
+    const int k = sl_min_int (n, sl_visible_keys (b, i + rows - 1) - from);
     if (k > 0)
       sl_tile (rows, vectors, k, a + i * a_row, a_row, a_col, x, x_row, add,
                c + i * c_row, c_row);
   }
   if (i < b->queries)
-    SL_REST_OF (vectors, b->queries - i, sl_least (n, b->keys - from),
+    SL_REST_OF (vectors, b->queries - i, sl_min_int (n, b->keys - from),
                 a + i * a_row, a_row, a_col, x, x_row, add, c + i * c_row,
                 c_row);
 }
@@ -132,7 +133,7 @@ SL_INLINE void sl_to_keys (int vectors, const sl_lane_block *b, int from, int n,
                            const real *a, ptrdiff_t a_row, ptrdiff_t a_col,
                            const real *x, ptrdiff_t x_row, int add, real *c,
                            ptrdiff_t c_row) {
-  const int rows = vectors == 2 ? SL_ROWS : SL_HIGH;
+  const int rows = vectors == 2 ? SL_TILE_ROWS : SL_NARROW_TILE_ROWS;
   int j = 0;
   for (; j + rows <= n; j += rows) {
     const int i = sl_from_query (b, from + j);
@@ -152,8 +153,8 @@ SL_INLINE void sl_hide (const sl_lane_block *b, real value, real *x) {
   const sl_lanes v = sl_every (value);
   for (int l = 0; l < SL_QUERIES; l += SL_LANES) {
     const int full = l + SL_LANES <= b->queries;
-    const int most = sl_most (b, l, SL_LANES);
-    int j = full ? sl_sees (b, l) : 0;
+    const int most = sl_visible_to_lanes (b, l, SL_LANES);
+    int j = full ? sl_visible_keys (b, l) : 0;
     real *at = x + sl_at (j, l);
     if (full && b->causal) { /* the key before j + i is the last of lane i */
       sl_lanes lane;

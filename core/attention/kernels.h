@@ -1,4 +1,4 @@
-/* kernels.h - what numeric files of the attention layer share with infer. */
+/* kernels.h - what numeric files of the attention layer share with shapes. */
 #ifndef SL_KERNELS_H
 #define SL_KERNELS_H
 #include "attention/attention.h"
@@ -8,7 +8,7 @@ enum {
   SL_RECOMPUTE_FROM = 256, /* default of sl_attention_attr.recompute_from */
   SL_LANES_FROM = 8,       /* shorter sequences waste too many lanes */
   SL_LANES_TO = (1 << 24) - (1 << 16), /* an f32 counts so many keys */
-  SL_TOGETHER = 4,                     /* lanes: blocks of a team, at most */
+  SL_BLOCKS_PER_GROUP = 4,             /* lanes: blocks of a team, at most */
   SL_TEAM_FROM = 8192, /* keys: fewer come fast enough for one block */
   SL_GATHER_FROM = 65  /* tokens: keys and values are read often enough */
 };
@@ -43,7 +43,7 @@ typedef struct sl_attention_plan {
   size_t row, product;  /* for the plugin: keys reals; for sl_gemm */
 } sl_attention_plan;
 
-/* Fill p, but for p->scratch, from attributes and inputs that infer has taken:
+/* Fill p, but for p->scratch, from attributes and inputs that shapes has taken:
 ** nothing is checked. */
 void sl_attention_plan_again (const sl_attention_attr *a, const sl_view *in,
                               sl_attention_plan *p);
@@ -70,16 +70,16 @@ typedef struct sl_gate_plan {
 int sl_gate_plan_of (const sl_gate_attr *a, int n_in, const sl_view *in,
                      sl_gate_plan *p, sl_error *e);
 
-/* Of the mix op: one head of one sequence at a time. */
-enum { SL_MIX_INPUTS = SL_MAX_IN - 2 };
-typedef struct sl_mix_plan {
+/* Of the mixer op: one head of one sequence at a time. */
+enum { SL_MIXER_INPUTS = SL_MAX_IN - 2 };
+typedef struct sl_mixer_plan {
   int batch, t, heads, d_head, d_out, params;
   int inputs; /* of the plugin */
   struct {
     int width, shared;
     int input; /* of the op; -1: left out */
     size_t x, dx;
-  } in[SL_MIX_INPUTS];
+  } in[SL_MIXER_INPUTS];
   int value;    /* input of the op that holds the values; -1: none */
   size_t saved; /* of one head of one sequence */
   size_t scratch;
@@ -87,9 +87,9 @@ typedef struct sl_mix_plan {
   size_t out, dout;    /* t x d_out */
   size_t weights, own; /* t x t if the plugin has weights; as it planned */
   size_t param, dparam;
-} sl_mix_plan;
-int sl_mix_plan_of (const sl_mix_attr *a, sl_dtype dtype, int n_in,
-                    const sl_view *in, sl_mix_plan *p, sl_error *e);
+} sl_mixer_plan;
+int sl_mixer_plan_of (const sl_mixer_attr *a, sl_dtype dtype, int n_in,
+                      const sl_view *in, sl_mixer_plan *p, sl_error *e);
 
 /* What all four ops ask: a mechanism of this shape ("row", ...), as many inputs
 ** as the flags say, and parameters (heads, *params) and lengths (batch) of the
@@ -114,13 +114,14 @@ const char *sl_show_shape (const sl_view *v, sl_shape_room *room);
 ** more than a size_t holds. */
 int sl_reserve (size_t *end, size_t rows, size_t columns, size_t *at);
 
-/* sl_op.infer of the ops; what depends on the variant that will run, its
+/* sl_op.shapes of the ops; what depends on the variant that will run, its
 ** precision or the scratch of its products, is given. */
-int sl_gate_infer (sl_infer *q, sl_error *e);
-int sl_mix_infer (sl_infer *q, sl_dtype dtype, sl_error *e);
-int sl_attention_infer (sl_infer *q, sl_product_scratch product, sl_error *e);
-int sl_mechanism_infer (sl_infer *q, sl_error *e);
-int sl_rope_infer (sl_infer *q, sl_error *e);
+int sl_gate_shapes (sl_shape_query *q, sl_error *e);
+int sl_mixer_shapes (sl_shape_query *q, sl_dtype dtype, sl_error *e);
+int sl_attention_shapes (sl_shape_query *q, sl_product_scratch product,
+                         sl_error *e);
+int sl_mechanism_shapes (sl_shape_query *q, sl_error *e);
+int sl_rope_shapes (sl_shape_query *q, sl_error *e);
 
 /* Slope of ALiBi of head i (from 0) of 'heads'. */
 double sl_alibi_slope (int heads, int i);

@@ -14,14 +14,14 @@
 ** Many keys and values, and their gradients, would come from far away for every
 ** 16 queries: there several blocks are a team, which takes each tile of keys
 ** together. Every sum keeps its order, so the team shows in no bit. */
-#include "attention/attend.h"
+#include "attention/attention_internal.h"
 #include "attention/block.h"
 #include <string.h>
 
 /* Neighbours, each with a query or more; the last sees most keys. */
 typedef struct sl_team {
   int n;
-  sl_lane_block block[SL_TOGETHER];
+  sl_lane_block block[SL_BLOCKS_PER_GROUP];
 } sl_team;
 
 /* What the lanes of the block see, which is number 'i' of its team. */
@@ -29,7 +29,7 @@ static const real *see (sl_head *h, int i, const sl_lane_block *b) {
   sl_lanes_seen *s = &h->seen[i];
   if (s->row != b->row || s->n != h->n)
     for (int l = 0; l < SL_QUERIES; l++)
-      s->keys[l] = (real)(l < b->queries ? sl_sees (b, l) : 0);
+      s->keys[l] = (real)(l < b->queries ? sl_visible_keys (b, l) : 0);
   s->row = b->row;
   s->n = h->n;
   return s->keys;
@@ -45,11 +45,11 @@ static void place (sl_head *h, int row, int i, sl_lane_block *b) {
   const sl_attention_plan *p = h->p;
   const int left = h->n - row;
   b->row = row;
-  b->queries = left > 0 ? sl_least (left, SL_QUERIES) : 0;
+  b->queries = left > 0 ? sl_min_int (left, SL_QUERIES) : 0;
   b->causal = h->attr->visibility.causal != 0;
   b->first = b->causal ? row + 1 + h->attr->prefix : h->keys;
   b->seen = see (h, i, b);
-  b->keys = b->queries ? sl_sees (b, b->queries - 1) : 0;
+  b->keys = b->queries ? sl_visible_keys (b, b->queries - 1) : 0;
   b->q = part (h, p->kt, p->d, i);
   b->dout = part (h, p->vt, p->dv, i);
   /* the dweights of the block before have been read by then */
@@ -76,9 +76,9 @@ typedef void (*sl_work) (sl_head *h, const sl_lane_block *b, int j, int end);
 /* Every tile of keys while it is near: all n neighbours, in their order. */
 SL_INLINE void each_tile (sl_head *h, const sl_lane_block *b, int n,
                           sl_work work) {
-  for (int j = 0; j < b[n - 1].keys; j += SL_NEAR)
+  for (int j = 0; j < b[n - 1].keys; j += SL_KEY_TILE)
     for (int i = 0; i < n; i++) {
-      const int end = sl_least (b[i].keys, j + SL_NEAR);
+      const int end = sl_min_int (b[i].keys, j + SL_KEY_TILE);
       if (j < end) work (h, &b[i], j, end);
     }
 }
@@ -92,9 +92,9 @@ OUT_OF_LINE void transpose (const sl_lane_block *b, int width, double scale,
   if (m.col != 1 || width % SL_SIDE != 0 || b->queries < SL_QUERIES)
     sl_pack (SL_QUERIES, b->queries, width, (real)scale, x, m.row, m.col, out);
   else if (scale == 1)
-    sl_turn_queries (width, 1, x, m.row, out);
+    sl_transpose_queries (width, 1, x, m.row, out);
   else
-    sl_turn_queries (width, (real)scale, x, m.row, out);
+    sl_transpose_queries (width, (real)scale, x, m.row, out);
 }
 
 /* The products of block.h, each out of line: their registers are their own. */
@@ -103,21 +103,25 @@ OUT_OF_LINE void transpose (const sl_lane_block *b, int width, double scale,
 ** vectors of which a lane sees the key */
 OUT_OF_LINE void times_lanes (const sl_lane_block *b, int j, int end, int width,
                               const sl_grid *a, const real *x, real *out) {
-  for (int l = 0; l < SL_QUERIES; l += SL_WIDE * SL_LANES) {
-    const int near = sl_until (j, sl_most (b, l, SL_LANES), end);
+  for (int l = 0; l < SL_QUERIES; l += SL_VECTORS_PER_STRIP * SL_LANES) {
+    const int near =
+        sl_clamp_int (j, sl_visible_to_lanes (b, l, SL_LANES), end);
     const int far =
-        SL_WIDE == 1 ? j
-                     : sl_until (j, sl_most (b, l + SL_LANES, SL_LANES), end);
-    const int both = SL_WIDE == 1 ? j : sl_least (near, far);
+        SL_VECTORS_PER_STRIP == 1
+            ? j
+            : sl_clamp_int (j, sl_visible_to_lanes (b, l + SL_LANES, SL_LANES),
+                            end);
+    const int both = SL_VECTORS_PER_STRIP == 1 ? j : sl_min_int (near, far);
     const int more = near > both ? l : l + SL_LANES;
     if (a->col != 1) {
-      for (int v = l; v < l + SL_WIDE * SL_LANES; v += SL_LANES)
-        sl_rest_1 (sl_until (j, sl_most (b, v, SL_LANES), end) - j, width,
-                   a->x + j * a->row, a->row, a->col, x + v, SL_QUERIES, 0,
-                   out + sl_at (j, v), SL_QUERIES);
+      for (int v = l; v < l + SL_VECTORS_PER_STRIP * SL_LANES; v += SL_LANES)
+        sl_rest_1 (sl_clamp_int (j, sl_visible_to_lanes (b, v, SL_LANES), end) -
+                       j,
+                   width, a->x + j * a->row, a->row, a->col, x + v, SL_QUERIES,
+                   0, out + sl_at (j, v), SL_QUERIES);
       continue;
     }
-    if (SL_WIDE == 2)
+    if (SL_VECTORS_PER_STRIP == 2)
       sl_times_lanes (2, l, j, both, width, a->x, a->row, x, out);
     sl_times_lanes (1, more, both, near > far ? near : far, width, a->x, a->row,
                     x, out);
@@ -239,7 +243,7 @@ static void observe (const sl_head *h, const sl_lane_block *b, int rows) {
   memset (weights, 0, (size_t)(SL_QUERIES * keys) * sizeof *weights);
   for (int i = 0; i < SL_QUERIES; i++) hi[i] = (int)b->seen[i];
   for (int from = 0; from < b->keys; from += SL_QUERIES) {
-    const int to = sl_least (from + SL_QUERIES, b->keys); /* a cache line */
+    const int to = sl_min_int (from + SL_QUERIES, b->keys); /* a cache line */
     for (int i = 0; i < b->queries; i++)
       for (int j = from; j < to; j++) {
         scores[i * keys + j] = b->scores[sl_at (j, i)];
@@ -258,14 +262,14 @@ static void answer (sl_head *h, const sl_lane_block *b, int j, int end) {
 /* The rows of a block are done but for those of no query. */
 static void finish (sl_head *h, const sl_lane_block *b) {
   const sl_attention_plan *p = h->p;
-  const int rows = sl_least (p->t - b->row, SL_QUERIES);
+  const int rows = sl_min_int (p->t - b->row, SL_QUERIES);
   real *out = h->out + b->row * h->out_row;
   /* the last query has met every value, with weight 0 or not */
   if (b->first < b->keys &&
       !all_finite (p->dv, out + (b->queries - 1) * h->out_row))
     for (int i = 0; i < b->queries; i++)
-      product (h, 1, p->dv, sl_sees (b, i), b->weights + i, 1, SL_QUERIES, h->v,
-               0, out + i * h->out_row, h->out_row);
+      product (h, 1, p->dv, sl_visible_keys (b, i), b->weights + i, 1,
+               SL_QUERIES, h->v, 0, out + i * h->out_row, h->out_row);
   for (int i = b->queries; i < rows; i++)
     memset (out + i * h->out_row, 0, (size_t)p->dv * sizeof *out);
   if (h->run->observer) observe (h, b, rows);
@@ -275,7 +279,7 @@ static void finish (sl_head *h, const sl_lane_block *b) {
 static void add_keys (const sl_head *h, const sl_lane_block *b,
                       const sl_sum *to, int j, int end, ptrdiff_t n,
                       const real *a, const sl_grid *x) {
-  const int old = sl_least (to->written, end);
+  const int old = sl_min_int (to->written, end);
   if (j < old)
     to_keys (h, b, j, old - j, n, a + sl_at (j, 0), x, 1, to->x + j * to->row,
              to->row);
@@ -287,9 +291,9 @@ static void add_keys (const sl_head *h, const sl_lane_block *b,
 
 /* The rows of dq, dk and dv before these have been written. */
 static void note (sl_head *h, int queries, int keys) {
-  h->dq.written = sl_most_of (h->dq.written, queries);
-  h->dk.written = sl_most_of (h->dk.written, keys);
-  h->dv.written = sl_most_of (h->dv.written, keys);
+  h->dq.written = sl_max_int (h->dq.written, queries);
+  h->dk.written = sl_max_int (h->dk.written, keys);
+  h->dv.written = sl_max_int (h->dv.written, keys);
 }
 
 /* The plugin's gradient is that of scale q.k. */
@@ -318,8 +322,8 @@ static void spread_singly (sl_head *h, const sl_lane_block *b) {
   const sl_attention_plan *p = h->p;
   rescale (h, b, 0, b->keys);
   for (int i = 0; h->dq.x && i < b->queries; i++)
-    product (h, 1, p->d, sl_sees (b, i), b->dscores + i, 1, SL_QUERIES, h->k,
-             b->row < h->dq.written, h->dq.x + (b->row + i) * h->dq.row,
+    product (h, 1, p->d, sl_visible_keys (b, i), b->dscores + i, 1, SL_QUERIES,
+             h->k, b->row < h->dq.written, h->dq.x + (b->row + i) * h->dq.row,
              h->dq.row);
   for (int j = 0; j < b->keys; j++) {
     const int i = sl_from_query (b, j), n = b->queries - i;
@@ -371,7 +375,7 @@ static int unweigh (sl_head *h, const sl_lane_block *b) {
 }
 
 static void backward_team (sl_head *h, const sl_team *g) {
-  int singly[SL_TOGETHER], any = 0;
+  int singly[SL_BLOCKS_PER_GROUP], any = 0;
   if (h->p->recompute) weigh (h, g);
   for (int i = 0; i < g->n; i++)
     transpose (&g->block[i], h->p->dv, 1, h->dout, g->block[i].dout);

@@ -235,7 +235,7 @@ int sl_mechanism_ask (const sl_mechanism *m, sl_dtype dtype, int d_head, int t,
   const sl_loaded *l = m->loaded;
   char why[512] = "";
   *plan = (sl_plan){ .d_out = d_head };
-  if (l->plugin[dtype]->mix->plan (m->config, &sh, plan, why, sizeof why)) {
+  if (l->plugin[dtype]->mixer->plan (m->config, &sh, plan, why, sizeof why)) {
     why[sizeof why - 1] = '\0';
     return sl_fail (e, "%s: %s", l->name,
                     *why ? why : "it refuses these sizes, and says no more");
@@ -249,7 +249,7 @@ int sl_mechanism_ask (const sl_mechanism *m, sl_dtype dtype, int d_head, int t,
 int sl_mechanism_output (const sl_mechanism *m, int d_head, int t,
                          sl_error *e) {
   sl_plan plan;
-  if (!m->loaded->plugin[SL_F64]->mix) return d_head;
+  if (!m->loaded->plugin[SL_F64]->mixer) return d_head;
   if (sl_mechanism_ask (m, SL_F64, d_head, t, &plan, e)) return -1;
   return plan.d_out;
 }

@@ -26,7 +26,7 @@ typedef struct sl_loaded {
 ** lists the nearest one and where was looked. */
 const sl_loaded *sl_plugin_load (const char *name, sl_error *e);
 
-/* "row", "gate" or "mix". */
+/* "row", "gate" or "mixer". */
 const char *sl_plugin_shape (const sl_plugin *p);
 
 /* The number of elements before the {0} of a list that may be NULL. */
@@ -82,10 +82,10 @@ int sl_mechanism_params (const sl_mechanism *m, int d_head);
 /* The width of input i, of one head or of the shared slice; 0: left out; -1:
 ** too large for an int. */
 int sl_mechanism_input (const sl_mechanism *m, int i, int d_head);
-/* The width of the output of a head: d_head, unless a mix plans another; -1 and
+/* The width of the output of a head: d_head, unless a mixer plans another; -1 and
 ** its sentence if it refuses sequences of t tokens. */
 int sl_mechanism_output (const sl_mechanism *m, int d_head, int t, sl_error *e);
-/* What a mix plans for sequences of t tokens, its d_out checked; -1 and a
+/* What a mixer plans for sequences of t tokens, its d_out checked; -1 and a
 ** sentence. */
 int sl_mechanism_ask (const sl_mechanism *m, sl_dtype dtype, int d_head, int t,
                       sl_plan *plan, sl_error *e);

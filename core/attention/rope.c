@@ -127,6 +127,6 @@ const sl_op SL (sl_op_rope) = { .name = "rope",
                                 .min_in = 1,
                                 .max_in = 3,
                                 .attr_size = sizeof (sl_rope_attr),
-                                .infer = sl_rope_infer,
+                                .shapes = sl_rope_shapes,
                                 .forward = forward,
                                 .backward = backward };

@@ -8,7 +8,7 @@
 ** zero, so a block with a number that is not finite where rows see different
 ** keys is done row by row, where nothing is invisible. Sums run in the same
 ** order either way, and for every size of block. */
-#include "attention/attend.h"
+#include "attention/attention_internal.h"
 #include "attention/block.h"
 #include <string.h>
 
@@ -35,7 +35,7 @@ static void product (const sl_head *h, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k,
 
 /* 1 if the two products below may leave out what no row of a tile sees. */
 static int may_skip (const block *b, const sl_grid *x, int width) {
-  return b->simple && b->hi <= SL_NEAR && sl_is_whole (x, width) &&
+  return b->simple && b->hi <= SL_KEY_TILE && sl_is_whole (x, width) &&
          width % (2 * SL_LANES) == 0;
 }
 

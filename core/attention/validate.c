@@ -31,7 +31,7 @@ int sl_plugin_inputs (const sl_plugin *p) {
 }
 
 const char *sl_plugin_shape (const sl_plugin *p) {
-  return p->row ? "row" : p->gate ? "gate" : "mix";
+  return p->row ? "row" : p->gate ? "gate" : "mixer";
 }
 
 static int check_version (const char *file, const sl_plugin *p, sl_error *e) {
@@ -50,25 +50,26 @@ static int check_version (const char *file, const sl_plugin *p, sl_error *e) {
 
 /* Exactly one shape, complete. */
 static int check_shape (const char *file, const sl_plugin *p, sl_error *e) {
-  int n = (p->row != NULL) + (p->gate != NULL) + (p->mix != NULL);
+  int n = (p->row != NULL) + (p->gate != NULL) + (p->mixer != NULL);
   int inputs = sl_plugin_inputs (p);
   if (n != 1)
     return sl_fail (
-        e, "%s: has %d of the shapes row, gate and mix; expected exactly one",
+        e, "%s: has %d of the shapes row, gate and mixer; expected exactly one",
         file, n);
   if ((p->row && (!p->row->forward || !p->row->backward)) ||
       (p->gate && (!p->gate->forward || !p->gate->backward)) ||
-      (p->mix && (!p->mix->forward || !p->mix->backward || !p->mix->plan)))
+      (p->mixer &&
+       (!p->mixer->forward || !p->mixer->backward || !p->mixer->plan)))
     return sl_fail (e, "%s: its %s has no %s", file, sl_plugin_shape (p),
-                    p->mix ? "plan, forward or backward"
-                           : "forward or backward");
+                    p->mixer ? "plan, forward or backward"
+                             : "forward or backward");
   if (p->block && (!p->row || !p->block->forward || !p->block->backward))
     return sl_fail (e,
                     p->row ? "%s: its block has no forward or backward"
                            : "%s: a %s with a block; only a row has one",
                     file, sl_plugin_shape (p));
   if ((p->row && inputs != 0) || (p->gate && inputs > 1) ||
-      (p->mix && (inputs < 1 || inputs > MOST_INPUTS)))
+      (p->mixer && (inputs < 1 || inputs > MOST_INPUTS)))
     return sl_fail (e, "%s: a %s with %d inputs; expected %s", file,
                     sl_plugin_shape (p), inputs,
                     p->row    ? "none"
@@ -241,8 +242,8 @@ static int check_one (const char *file, const char *name, const sl_plugin *p,
                     (unsigned)(p->flags & ~(uint32_t)CLAIMS), SL_ABI_MAJOR,
                     SL_ABI_MINOR);
   if (check_shape (file, p, e)) return -1;
-  if (!p->mix && (p->flags & SL_CAUSAL_ONLY))
-    return sl_fail (e, "%s: a %s claims SL_CAUSAL_ONLY, which is for a mix",
+  if (!p->mixer && (p->flags & SL_CAUSAL_ONLY))
+    return sl_fail (e, "%s: a %s claims SL_CAUSAL_ONLY, which is for a mixer",
                     file, sl_plugin_shape (p));
   if (check_options (file, p, e)) return -1;
   return check_params (file, p, e);

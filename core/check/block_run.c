@@ -78,7 +78,7 @@ static void fill (const sl_block_case *c, const buffers *b) {
 }
 
 static void by_block (sl_block_case *c, const buffers *b, sl_call *call,
-                      const sl_block *block, real *before) {
+                      const sl_block_kernel *block, real *before) {
   real seen[SL_QUERIES];
   for (int i = 0; i < SL_QUERIES; i++) seen[i] = (real)c->seen[i];
   fill (c, b);
@@ -98,7 +98,7 @@ static void by_block (sl_block_case *c, const buffers *b, sl_call *call,
 }
 
 static int by_rows (const sl_block_case *c, const buffers *b, sl_call *call,
-                    const sl_row *row) {
+                    const sl_row_kernel *row) {
   real *x = sl_alloc ((size_t)c->n * 6, sizeof *x);
   real *s = x, *w = s + c->n, *dw = w + c->n, *ds = dw + c->n;
   if (!x) return -1;

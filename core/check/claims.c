@@ -11,7 +11,7 @@ static double rounding (sl_dtype dtype, int n) {
 }
 
 /* The weights of row i, and how many: a row plugin's output, or a row of the
-** map that a mix gives. */
+** map that a mixer gives. */
 typedef struct rows {
   const double *w;
   int count, n;
@@ -32,9 +32,9 @@ enum { DRAWS = 6 };
 
 static void draw (sl_problem *p, int k) {
   static const double spread[DRAWS] = { 1, 1, 5, 0, 100, 1e4 };
-  const int mix = p->mechanism->loaded->plugin[SL_F64]->mix != NULL;
+  const int mixer = p->mechanism->loaded->plugin[SL_F64]->mixer != NULL;
   sl_problem_draw (p, 600 + (uint32_t)k,
-                   mix && spread[k] > 10 ? spread[k] / 100 : spread[k]);
+                   mixer && spread[k] > 10 ? spread[k] / 100 : spread[k]);
 }
 
 /* A claim about one row: 0, or -1 after a sentence; *figure is its extreme. */
@@ -87,10 +87,10 @@ static int claimed (sl_trial *t, uint32_t flag, const char *name) {
     sl_trial_none (t, "not claimed");
     return 0;
   }
-  if (p->row || (p->mix && p->mix->weights)) return 1;
+  if (p->row || (p->mixer && p->mixer->weights)) return 1;
   sl_trial_figure (t, "no weights");
   sl_trial_fail (t, "%s is claimed of weights, but this %s gives none", name,
-                 p->gate ? "gate" : "mix");
+                 p->gate ? "gate" : "mixer");
   return 0;
 }
 
@@ -174,15 +174,15 @@ static void to_grid (sl_problem *p, int array) {
 static void visit_shift (sl_trial *t, sl_problem *p, void *context) {
   static const double shifts[3] = { 1, -40, 1000 };
   shifted *c = context;
-  const int mix = t->loaded->plugin[SL_F64]->mix != NULL;
-  const size_t width = p->size[c->key] / (size_t)(mix ? p->n : 1);
+  const int mixer = t->loaded->plugin[SL_F64]->mixer != NULL;
+  const size_t width = p->size[c->key] / (size_t)(mixer ? p->n : 1);
   for (int i = 0; i < 2; i++) {
     sl_stage *s = sl_trial_stage (t, (sl_dtype)i, p);
     const double tolerance = i == SL_F64 ? 1e-9 : 2e-4;
     for (int k = 0; k < 3 && !sl_trial_failed (t); k++) {
       /* Keys that all move along one vector move all scores of a query
       ** alike. */
-      const double shift = mix ? shifts[k] / 40 : shifts[k];
+      const double shift = mixer ? shifts[k] / 40 : shifts[k];
       double *before, d;
       size_t at;
       sl_problem_draw (p, 700 + (uint32_t)k, 1);
@@ -190,7 +190,7 @@ static void visit_shift (sl_trial *t, sl_problem *p, void *context) {
       sl_trial_forward (t, (sl_dtype)i, s);
       before = sl_problem_copy (s->out, p->outputs);
       for (size_t j = 0; j < p->size[c->key]; j++)
-        p->in[c->key][j] += mix ? shift * (double)(j % width % 3 + 1) : shift;
+        p->in[c->key][j] += mixer ? shift * (double)(j % width % 3 + 1) : shift;
       sl_trial_forward (t, (sl_dtype)i, s);
       if (!before) sl_trial_fail (t, "no memory for weights");
       d = before ? sl_trial_distance (p->outputs, s->out, before, 1e-3, &at)
@@ -201,7 +201,8 @@ static void visit_shift (sl_trial *t, sl_problem *p, void *context) {
                         "%s %s[%zu] goes from %.9g to %.9g when %g is added to "
                         "all %s",
                         sl_dtype_name ((sl_dtype)i), sl_trial_output (t), at,
-                        before[at], s->out[at], shift, mix ? "keys" : "scores");
+                        before[at], s->out[at], shift,
+                        mixer ? "keys" : "scores");
       } else
         c->worst = fmax (c->worst, d);
       sl_problem_forget (before);
@@ -218,13 +219,13 @@ void sl_check_shift (sl_trial *t) {
     sl_trial_none (t, "not claimed");
     return;
   }
-  for (; d->mix && d->inputs[c.key].name; c.key++)
+  for (; d->mixer && d->inputs[c.key].name; c.key++)
     if (strcmp (d->inputs[c.key].name, "k") == 0) break;
-  if (d->gate || (d->mix && !d->inputs[c.key].name)) {
+  if (d->gate || (d->mixer && !d->inputs[c.key].name)) {
     sl_trial_figure (t, "no scores");
     sl_trial_fail (
         t, "SL_SHIFT_INVARIANT is claimed of scores, but this %s has %s",
-        d->gate ? "gate" : "mix",
+        d->gate ? "gate" : "mixer",
         d->gate ? "none" : "no input 'k' that moves them");
     return;
   }
@@ -317,7 +318,7 @@ static void visit_hidden (sl_trial *t, sl_problem *p, void *context) {
 
 void sl_check_causal (sl_trial *t) {
   long pairs = 0;
-  if (!t->loaded->plugin[SL_F64]->mix) {
+  if (!t->loaded->plugin[SL_F64]->mixer) {
     sl_trial_none (t, "the host hides keys from a %s",
                    sl_plugin_shape (t->loaded->plugin[SL_F64]));
     return;

@@ -197,8 +197,8 @@ static void no_nan (sl_trial *t, sl_problem *p, range *sum, const char *what) {
 
 static void extreme (sl_trial *t, sl_problem *p, void *context) {
   const sl_plugin *d = t->loaded->plugin[SL_F64];
-  /* The scores of a mix are products of two of its inputs. */
-  const double scale = d->mix ? 100 : 1e4;
+  /* The scores of a mixer are products of two of its inputs. */
+  const double scale = d->mixer ? 100 : 1e4;
   for (size_t k = 0; k < sizeof patterns / sizeof *patterns; k++) {
     sl_problem_draw (p, 400 + (uint32_t)k, 1);
     for (int a = 0; a < p->arrays - 1; a++)

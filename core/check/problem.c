@@ -60,7 +60,7 @@ static int add (sl_problem *p, const char *name, size_t size) {
   return p->in[i] ? 0 : -1;
 }
 
-/* The keys that each query of a mix sees. */
+/* The keys that each query of a mixer sees. */
 static int see (sl_problem *p, int sight) {
   const size_t n = (size_t)p->n;
   p->lo = sl_alloc (n, sizeof *p->lo);
@@ -81,8 +81,8 @@ static int ask (const sl_problem *p, int dtype, int t, sl_plan *want,
   char why[512] = "";
   memset (want, 0, sizeof *want);
   want->d_out = p->d_head;
-  if (m->loaded->plugin[dtype]->mix->plan (m->config, &shape, want, why,
-                                           sizeof why) == 0)
+  if (m->loaded->plugin[dtype]->mixer->plan (m->config, &shape, want, why,
+                                             sizeof why) == 0)
     return 0;
   why[sizeof why - 1] = '\0';
   if (!*why) return sl_fail (e, "plan refuses %d tokens without a sentence", t);
@@ -135,15 +135,16 @@ static int fill_arrays (sl_problem *p, const sl_sizes *z, sl_error *e) {
   } else if (d->gate)
     failed |= add (p, "o", n);
   for (int i = 0; i < sl_plugin_inputs (d); i++)
-    failed |= add (p, m->inputs[i].name,
-                   width_of (m->inputs[i].width, p->d_head) * (d->mix ? n : 1));
+    failed |=
+        add (p, m->inputs[i].name,
+             width_of (m->inputs[i].width, p->d_head) * (d->mixer ? n : 1));
   failed |= add (p, "parameters",
                  (size_t)sl_mechanism_params (p->mechanism, p->d_head));
-  if (d->mix) {
+  if (d->mixer) {
     refused = plan (p, e);
     if (refused) return refused;
     p->outputs = n * (size_t)p->d_out;
-    p->weights = d->mix->weights ? n * n : 0;
+    p->weights = d->mixer->weights ? n * n : 0;
     failed |= see (p, z->sight);
   }
   p->cotangent = sl_alloc (p->outputs, sizeof *p->cotangent);

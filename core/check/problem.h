@@ -14,13 +14,13 @@ typedef struct sl_combination {
 ** first one is all defaults. The count, or -1: no memory. Never freed. */
 int sl_combinations (const sl_loaded *l, sl_combination **list);
 
-/* Which keys the queries of a mix see. */
+/* Which keys the queries of a mixer see. */
 enum { SL_SEE_EARLIER, SL_SEE_ALL, SL_SEE_WINDOW };
 
 typedef struct sl_sizes {
   int n, d_head; /* a gate has n = d_head */
   int pos, first, length;
-  int sight; /* mix */
+  int sight; /* mixer */
 } sl_sizes;
 
 /* The shapes that a kind of plugin is tried in, ended by n = 0: short and long

@@ -237,7 +237,8 @@ static void forward (sl_stage *seen) {
     s->plugin->gate->forward (&c.c, p->n, c.in[0],
                               p->arrays > 2 ? c.in[1] : NULL, s->out.data);
   else
-    s->plugin->mix->forward (&c.c, &c.shape, c.in, s->out.data, s->saved.data);
+    s->plugin->mixer->forward (&c.c, &c.shape, c.in, s->out.data,
+                               s->saved.data);
   inspect (s, "forward");
   collect (s, &s->out, seen->out, "forward");
 }
@@ -261,8 +262,9 @@ static void backward (sl_stage *seen) {
         &c.c, p->n, c.in[0], p->arrays > 2 ? c.in[1] : NULL, s->dout.data,
         c.din[0], p->arrays > 2 ? c.din[1] : NULL, dparam->data);
   else
-    s->plugin->mix->backward (&c.c, &c.shape, c.in, s->out.data, s->saved.data,
-                              s->dout.data, c.din, dparam->data);
+    s->plugin->mixer->backward (&c.c, &c.shape, c.in, s->out.data,
+                                s->saved.data, s->dout.data, c.din,
+                                dparam->data);
   inspect (s, "backward");
   check_input (s, &s->out, seen->out, "backward");
   check_input (s, &s->dout, p->cotangent, "backward");
@@ -276,7 +278,7 @@ static void weights (sl_stage *seen) {
   fenced *const outputs[] = { &s->weights, NULL };
   call c;
   prepare (s, &c, outputs);
-  s->plugin->mix->weights (&c.c, &c.shape, c.in, s->weights.data);
+  s->plugin->mixer->weights (&c.c, &c.shape, c.in, s->weights.data);
   inspect (s, "weights");
   collect (s, &s->weights, seen->weights, "weights");
 }

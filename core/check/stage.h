@@ -12,22 +12,22 @@ enum {
 };
 
 /* One call. Its arrays are the scores (row), the head output and the input if
-** it has one (gate), or the inputs (mix; size 0: left out); the last one holds
+** it has one (gate), or the inputs (mixer; size 0: left out); the last one holds
 ** the parameters of the head, size 0 if there are none. */
 typedef struct sl_problem {
   const sl_mechanism *mechanism;
   uint64_t seed;
-  int n; /* row: keys; gate: numbers; mix: tokens */
+  int n; /* row: keys; gate: numbers; mixer: tokens */
   int d_head, d_out, head, heads, layer, pos, first, length;
   double scale;
-  int *lo, *hi; /* mix: n each */
+  int *lo, *hi; /* mixer: n each */
   int arrays;
   const char *name[SL_MOST_ARRAYS];
   size_t size[SL_MOST_ARRAYS];
   double *in[SL_MOST_ARRAYS];
-  size_t outputs; /* row, gate: n; mix: n * d_out */
+  size_t outputs; /* row, gate: n; mixer: n * d_out */
   double *cotangent;
-  size_t saved, scratch, weights; /* weights: n * n if a mix can give them */
+  size_t saved, scratch, weights; /* weights: n * n if a mixer can give them */
 } sl_problem;
 
 /* The first breach of each kind, as a sentence; "" if there was none. */
@@ -55,7 +55,7 @@ typedef struct sl_stager {
   void (*close) (sl_stage *s);             /* NULL is allowed */
   void (*forward) (sl_stage *s);
   void (*backward) (sl_stage *s);
-  void (*weights) (sl_stage *s); /* of a mix that gives them */
+  void (*weights) (sl_stage *s); /* of a mixer that gives them */
 } sl_stager;
 
 /* In the instruction set in use. */

@@ -110,18 +110,18 @@ static int gate (lua_State *L) {
   return apply (L, "gate", &a, n, in);
 }
 
-/* mix { inputs = the plugin's, in order of declaration without those left out,
+/* mixer { inputs = the plugin's, in order of declaration without those left out,
 ** each (b, t, heads * width) or (b, t, width) if shared, mechanism =, heads =
 ** 1, d_head =, scale = 1 / sqrt (d_head), causal = true, window = 0 (none),
 ** layer = 1, param = (heads, n) or nil, length = (b) or nil } -> (b, t, heads *
 ** d_out). */
-static int mix (lua_State *L) {
-  static const char what[] = "mix";
+static int mixer (lua_State *L) {
+  static const char what[] = "mixer";
   static const char *const keys[] = { "inputs", "mechanism", "heads",  "d_head",
                                       "scale",  "causal",    "window", "layer",
                                       "param",  "length",    NULL };
   enum { MOST = SL_MAX_IN - 2 };
-  sl_mix_attr a = { 0 };
+  sl_mixer_attr a = { 0 };
   sl_tensor *in[SL_MAX_IN];
   int n = 0, list;
   luaL_checktype (L, 1, LUA_TTABLE);
@@ -146,7 +146,7 @@ static int mix (lua_State *L) {
   a.layer = layer (L, 1, what);
   a.has_param = optional (L, 1, what, "param", in, &n);
   a.has_length = optional (L, 1, what, "length", in, &n);
-  return apply (L, "mix", &a, n, in);
+  return apply (L, "mixer", &a, n, in);
 }
 
 /* apply_mechanism (mechanism, scores (b, h, t, t) [, { param =, length =, begin
@@ -260,7 +260,7 @@ void sl_lua_open_attention (lua_State *L) {
   static const luaL_Reg functions[] = { { "attention", attention },
                                         { "apply_mechanism", apply_mechanism },
                                         { "gate", gate },
-                                        { "mix", mix },
+                                        { "mixer", mixer },
                                         { "rope", rope },
                                         { "sinusoidal", sinusoidal },
                                         { "alibi_slopes", alibi_slopes },

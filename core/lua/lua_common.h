@@ -81,7 +81,7 @@ void sl_lua_open_generator (lua_State *L); /* random draws */
 void sl_lua_open_fill (lua_State *L);      /* the operation behind t:fill */
 void sl_lua_open_program (lua_State *L);   /* record, replay, gradients */
 void sl_lua_open_mechanism (lua_State *L); /* plugins with options */
-void sl_lua_open_attention (lua_State *L); /* attention, gate, mix, rope */
+void sl_lua_open_attention (lua_State *L); /* attention, gate, mixer, rope */
 void sl_lua_open_train (lua_State *L);     /* optimisers, schedules, trainer */
 void sl_lua_open_sinks (lua_State *L);     /* measurements */
 void sl_lua_open_hidden (lua_State *L);    /* of the residual stream */

@@ -29,7 +29,7 @@ static fill *fill_of (const void *attr) {
   return ((const fill_attr *)attr)->fill;
 }
 
-static int infer (sl_infer *q, sl_error *e) {
+static int shapes (sl_shape_query *q, sl_error *e) {
   const sl_tensor *b = fill_of (q->attr)->buffer;
   (void)e;
   q->n_out = 1;
@@ -83,11 +83,11 @@ static void release (const void *attr) {
 }
 
 /* One object for each precision: that is how sl_apply tells them apart. */
-#define FILL                                                             \
-  {                                                                      \
-    .name = "fill", .flags = SL_OP_NO_GRADIENT | SL_OP_SERIAL,           \
-    .attr_size = sizeof (fill_attr), .infer = infer, .forward = forward, \
-    .release = release                                                   \
+#define FILL                                                               \
+  {                                                                        \
+    .name = "fill", .flags = SL_OP_NO_GRADIENT | SL_OP_SERIAL,             \
+    .attr_size = sizeof (fill_attr), .shapes = shapes, .forward = forward, \
+    .release = release                                                     \
   }
 static const sl_op ops[] = { FILL, FILL };
 static const sl_op *const f32[] = { &ops[SL_F32], NULL };

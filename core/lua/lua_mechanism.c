@@ -150,7 +150,7 @@ static void push_mechanism (lua_State *L, const sl_mechanism *m) {
   set_text (L, "path", l->path);
   set_text (L, "hash", l->hash);
   set_text (L, "shape", sl_plugin_shape (p));
-  lua_pushboolean (L, p->row || (p->mix && p->mix->weights));
+  lua_pushboolean (L, p->row || (p->mixer && p->mixer->weights));
   lua_setfield (L, -2, "has_weights");
   set_claims (L, p->flags);
   set_options (L, m);

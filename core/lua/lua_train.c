@@ -46,7 +46,7 @@ static sl_point *read_points (lua_State *L, int index, const char *what,
           "a name",
           what, i + 1);
     points[i] =
-        (sl_point){ lua_tonumber (L, -3), lua_tonumber (L, -2), SL_HOLD };
+        (sl_point){ lua_tonumber (L, -3), lua_tonumber (L, -2), SL_CURVE_HOLD };
     if (!lua_isnil (L, -1) &&
         sl_curve_parse (lua_tostring (L, -1), &points[i].curve, &e) < 0)
       sl_lua_raise (L, &e);

@@ -124,12 +124,12 @@ static void remember (editor *ed, const char *text) {
   if (*ed->file) history (ed->history, &event, H_SAVE, ed->file);
 }
 
-/* What an input means is said by scripts/sinklab/repl.lua. */
+/* What an input means is said by scripts/sinklab/prompt/init.lua. */
 
-/* Lua: (name, arguments...) calls sinklab.repl's function of that name. */
+/* Lua: (name, arguments...) calls sinklab.prompt's function of that name. */
 static int call_repl (lua_State *L) {
   lua_getglobal (L, "require");
-  lua_pushliteral (L, "sinklab.repl");
+  lua_pushliteral (L, "sinklab.prompt");
   lua_call (L, 1, 1);
   lua_pushvalue (L, 1);
   lua_gettable (L, -2);
@@ -139,7 +139,7 @@ static int call_repl (lua_State *L) {
   return lua_gettop (L);
 }
 
-/* Call sinklab.repl's function below its n arguments; as sl_session_call. */
+/* Call sinklab.prompt's function below its n arguments; as sl_session_call. */
 static int ask (sl_session *s, const char *name, int n, int n_results) {
   lua_pushcfunction (s->L, call_repl);
   lua_insert (s->L, -(n + 1));

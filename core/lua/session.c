@@ -43,21 +43,28 @@ int sl_session_load (sl_session *s, const char *path, const char *shown,
   return 0;
 }
 
-/* "sinklab" and "sinklab.NAME" come from the scripts folder and from nowhere
-** else, so no file of a user can stand in for them by accident. */
+/* "sinklab", "sinklab.NAME" and "experiments.lib.NAME" come from the scripts
+** folder and from nowhere else, so no file of a user can stand in for them by
+** accident. The file is NAME.lua or NAME/init.lua. */
 static int library_searcher (lua_State *L) {
   const char *name = luaL_checkstring (L, 1);
   const char *scripts = lua_tostring (L, lua_upvalueindex (1));
-  const char *file, *path, *chunk;
+  const char *file, *path, *chunk, *end = "";
   sl_error e;
-  if (strcmp (name, "sinklab") == 0)
-    file = "init";
-  else if (strncmp (name, "sinklab.", 8) == 0)
-    file = luaL_gsub (L, name + 8, ".", "/");
-  else
+  if (strcmp (name, "sinklab") != 0 && strncmp (name, "sinklab.", 8) != 0 &&
+      strncmp (name, "experiments.lib.", 16) != 0)
     return 0;
-  path = lua_pushfstring (L, "%s/sinklab/%s.lua", scripts, file);
-  chunk = lua_pushfstring (L, SL_LIBRARY_CHUNK "%s.lua", file);
+  file = luaL_gsub (L, name, ".", "/");
+  path = lua_pushfstring (L, "%s/%s.lua", scripts, file);
+  if (!sl_file_exists (path)) {
+    end = "/init";
+    path = lua_pushfstring (L, "%s/%s%s.lua", scripts, file, end);
+  }
+  if (strncmp (file, "sinklab/", 8) == 0)
+    file += 8;
+  else if (strcmp (file, "sinklab") == 0)
+    file = "init", end = "";
+  chunk = lua_pushfstring (L, SL_LIBRARY_CHUNK "%s%s.lua", file, end);
   if (!sl_file_exists (path)) {
     lua_pushfstring (L, "no file '%s'", path);
     return 1;
@@ -223,7 +230,7 @@ static void blame_script (lua_State *L) {
 ** it. */
 static int suggest (lua_State *L) {
   lua_getglobal (L, "require");
-  lua_pushliteral (L, "sinklab.suggest");
+  lua_pushliteral (L, "sinklab.base.suggest");
   lua_call (L, 1, 1);
   lua_insert (L, 1);
   lua_call (L, 1, 1);

@@ -121,19 +121,19 @@ static void silu_da (ptrdiff_t n, const real *const *x, real *restrict d) {
   }
 }
 
-static int infer (sl_infer *q, sl_error *e) {
+static int shapes (sl_shape_query *q, sl_error *e) {
   (void)e;
   q->n_out = 1;
   q->out[0] = q->in[0];
   return 0;
 }
 
-static int gelu_infer (sl_infer *q, sl_error *e) {
+static int gelu_infer (sl_shape_query *q, sl_error *e) {
   const sl_gelu_attr *attr = q->attr;
   if (attr->approximate != 0 && attr->approximate != 1)
     return sl_fail (e, "approximate is %d; it must be 0 or 1",
                     attr->approximate);
-  return infer (q, e);
+  return shapes (q, e);
 }
 
 static void forward (const sl_run *r, sl_kernel kernel) {
@@ -165,12 +165,12 @@ const sl_op SL (sl_op_gelu) = { .name = "gelu",
                                 .min_in = 1,
                                 .max_in = 1,
                                 .attr_size = sizeof (sl_gelu_attr),
-                                .infer = gelu_infer,
+                                .shapes = gelu_infer,
                                 .forward = gelu_forward,
                                 .backward = gelu_backward };
 const sl_op SL (sl_op_silu) = { .name = "silu",
                                 .min_in = 1,
                                 .max_in = 1,
-                                .infer = infer,
+                                .shapes = shapes,
                                 .forward = silu_forward,
                                 .backward = silu_backward };

@@ -11,7 +11,7 @@ static inline int sl_axis_of (const void *attr, int ndim) {
 }
 
 /* The axis of input 0 that the attributes of q name, or -1 and an error. */
-static inline int sl_infer_axis (const sl_infer *q, sl_error *e) {
+static inline int sl_shape_axis (const sl_shape_query *q, sl_error *e) {
   const int ndim = q->in[0].ndim, axis = sl_axis_of (q->attr, ndim);
   if (axis >= 0 && axis < ndim) return axis;
   return sl_fail (e, "axis %d of a tensor with %d axes",

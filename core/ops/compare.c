@@ -3,7 +3,7 @@
 ** As IEEE 754 has it, a comparison with NaN is 0, except ne, which is 1. */
 #include "ops/map.h"
 
-static int infer (sl_infer *q, sl_error *e) {
+static int shapes (sl_shape_query *q, sl_error *e) {
   q->n_out = 1;
   return sl_broadcast_shape (&q->in[0], &q->in[1], &q->out[0], e);
 }
@@ -28,7 +28,7 @@ static int infer (sl_infer *q, sl_error *e) {
                                      .min_in = 2,                        \
                                      .max_in = 2,                        \
                                      .flags = SL_OP_NO_GRADIENT,         \
-                                     .infer = infer,                     \
+                                     .shapes = shapes,                   \
                                      .forward = name_##_forward };
 
 COMPARE (eq, ==)

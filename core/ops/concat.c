@@ -2,8 +2,8 @@
 #include "ops/axis.h"
 #include "ops/map.h"
 
-static int infer (sl_infer *q, sl_error *e) {
-  const int ndim = q->in[0].ndim, axis = sl_infer_axis (q, e);
+static int shapes (sl_shape_query *q, sl_error *e) {
+  const int ndim = q->in[0].ndim, axis = sl_shape_axis (q, e);
   char first[128], other[128];
   if (axis < 0) return -1;
   q->n_out = 1;
@@ -47,15 +47,15 @@ static void forward (const sl_run *r) {
   real *start = r->out[0].data;
   for (int k = 0; k < r->n_in; k++) {
     const ptrdiff_t run = r->in[k].dim[axis] * inner;
-    ptrdiff_t most = run > 0 && run < SL_BLOCK ? SL_BLOCK / run : 1;
-    real buffer[SL_BLOCK];
+    ptrdiff_t most = run > 0 && run < SL_WALK_CHUNK ? SL_WALK_CHUNK / run : 1;
+    real buffer[SL_WALK_CHUNK];
     sl_cursor from;
     sl_cursor_start (&from, &r->in[k]);
-    if (sl_cursor_contiguous (&from) && run < SL_BLOCK) most = outer;
+    if (sl_cursor_contiguous (&from) && run < SL_WALK_CHUNK) most = outer;
     for (ptrdiff_t o = 0, rows; o < outer; o += rows) {
       rows = outer - o < most ? outer - o : most;
       for (ptrdiff_t i = 0, n; i < run; i += n) {
-        n = run - i < SL_BLOCK ? run - i : SL_BLOCK;
+        n = run - i < SL_WALK_CHUNK ? run - i : SL_WALK_CHUNK;
         sl_copy_rows (rows, n, sl_cursor_read (&from, rows * n, buffer), n, 1,
                       start + o * row + i, row);
       }
@@ -75,6 +75,6 @@ const sl_op SL (sl_op_concat) = { .name = "concat",
                                   .min_in = 1,
                                   .max_in = SL_MAX_IN,
                                   .attr_size = sizeof (sl_axis_attr),
-                                  .infer = infer,
+                                  .shapes = shapes,
                                   .forward = forward,
                                   .backward = backward };

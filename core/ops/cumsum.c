@@ -2,8 +2,8 @@
 #include "ops/axis.h"
 #include "ops/walk.h"
 
-static int infer (sl_infer *q, sl_error *e) {
-  if (sl_infer_axis (q, e) < 0) return -1;
+static int shapes (sl_shape_query *q, sl_error *e) {
+  if (sl_shape_axis (q, e) < 0) return -1;
   q->n_out = 1;
   q->out[0] = q->in[0];
   return 0;
@@ -14,8 +14,8 @@ static void forward (const sl_run *r) {
   const int axis = sl_axis_of (r->attr, r->in[0].ndim);
   const ptrdiff_t n = r->in[0].dim[axis];
   const ptrdiff_t sx = r->in[0].stride[axis], sy = r->out[0].stride[axis];
-  const sl_view x = sl_without (&r->in[0], axis);
-  const sl_view y = sl_without (&r->out[0], axis);
+  const sl_view x = sl_drop_axis (&r->in[0], axis);
+  const sl_view y = sl_drop_axis (&r->out[0], axis);
   sl_walk w;
   for (sl_walk_start (&w, 2, (const sl_view *[]){ &x, &y }); w.left > 0;
        sl_walk_next (&w)) {
@@ -33,8 +33,8 @@ static void backward (const sl_run *r) {
   const ptrdiff_t n = r->in[0].dim[axis];
   const ptrdiff_t sx = r->din[0].stride[axis], sy = r->dout[0].stride[axis];
   if (!r->din[0].data || !r->dout[0].data) return;
-  const sl_view dx = sl_without (&r->din[0], axis);
-  const sl_view dy = sl_without (&r->dout[0], axis);
+  const sl_view dx = sl_drop_axis (&r->din[0], axis);
+  const sl_view dy = sl_drop_axis (&r->dout[0], axis);
   sl_walk w;
   for (sl_walk_start (&w, 2, (const sl_view *[]){ &dx, &dy }); w.left > 0;
        sl_walk_next (&w)) {
@@ -50,6 +50,6 @@ const sl_op SL (sl_op_cumsum) = { .name = "cumsum",
                                   .min_in = 1,
                                   .max_in = 1,
                                   .attr_size = sizeof (sl_axis_attr),
-                                  .infer = infer,
+                                  .shapes = shapes,
                                   .forward = forward,
                                   .backward = backward };

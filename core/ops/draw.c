@@ -115,7 +115,7 @@ static void draw (const sl_run *r, const source *s) {
   }
 }
 
-static int infer (sl_infer *q, sl_error *e) {
+static int shapes (sl_shape_query *q, sl_error *e) {
   const sl_random_attr *attr = q->attr;
   size_t each = 1;
   q->n_out = 1;
@@ -160,13 +160,13 @@ static void fill_uniform (const source *s, int n, const uint32_t *hi,
   for (int i = 0; i < n; i++) v[i] = sl_choose (v[i] < b, v[i], most);
 }
 
-static int infer_uniform (sl_infer *q, sl_error *e) {
+static int infer_uniform (sl_shape_query *q, sl_error *e) {
   const sl_random_attr *attr = q->attr;
   if (!isfinite ((real)attr->a) || !isfinite ((real)attr->b) ||
       !isfinite ((real)(attr->b - attr->a)) || !(attr->a <= attr->b))
     return sl_fail (e, "the range is %g to %g, it must be finite and not empty",
                     attr->a, attr->b);
-  return infer (q, e);
+  return shapes (q, e);
 }
 
 /* -log (u) for u = (w + 1/2) / 2^bits from words of 'bits' bits: without loss
@@ -281,14 +281,14 @@ static void fill_normal (const source *s, int n, const uint32_t *hi,
   }
 }
 
-static int infer_normal (sl_infer *q, sl_error *e) {
+static int infer_normal (sl_shape_query *q, sl_error *e) {
   const sl_random_attr *attr = q->attr;
   if (!isfinite ((real)attr->a) || !isfinite ((real)attr->b) || attr->b < 0)
     return sl_fail (e,
                     "mean %g and standard deviation %g must be finite, the "
                     "deviation not negative",
                     attr->a, attr->b);
-  return infer (q, e);
+  return shapes (q, e);
 }
 
 /* The upper 64 bits of x n. */
@@ -316,7 +316,7 @@ static void fill_randint (const source *s, int n, const uint32_t *hi,
   }
 }
 
-static int infer_randint (sl_infer *q, sl_error *e) {
+static int infer_randint (sl_shape_query *q, sl_error *e) {
   const sl_random_attr *attr = q->attr;
   const double most = sizeof (real) == 4 ? 0x1p24 : 0x1p53;
   if (!(fabs (attr->a) <= most) || !(fabs (attr->b) <= most) ||
@@ -327,7 +327,7 @@ static int infer_randint (sl_infer *q, sl_error *e) {
         "the bounds are %.17g and %.17g, two whole numbers in order "
         "within %.0f are needed",
         attr->a, attr->b, most);
-  return infer (q, e);
+  return shapes (q, e);
 }
 
 static void fill_bernoulli (const source *s, int n, const uint32_t *hi,
@@ -339,11 +339,11 @@ static void fill_bernoulli (const source *s, int n, const uint32_t *hi,
   for (int i = 0; i < n; i++) v[i] = hi[i] <= last ? one : 0;
 }
 
-static int infer_bernoulli (sl_infer *q, sl_error *e) {
+static int infer_bernoulli (sl_shape_query *q, sl_error *e) {
   const sl_random_attr *attr = q->attr;
   if (!(attr->a >= 0 && attr->a <= 1))
     return sl_fail (e, "the probability is %g, allowed are 0 to 1", attr->a);
-  return infer (q, e);
+  return shapes (q, e);
 }
 
 /* The number of table entries <= u * sum: the first category that u does not
@@ -366,7 +366,7 @@ static void fill_categorical (const source *s, int n, const uint32_t *hi,
 }
 
 /* probabilities (k), need not sum to 1. */
-static int infer_categorical (sl_infer *q, sl_error *e) {
+static int infer_categorical (sl_shape_query *q, sl_error *e) {
   if (q->in[0].ndim != 1 || q->in[0].dim[0] < 1) {
     char text[128];
     return sl_fail (
@@ -377,7 +377,7 @@ static int infer_categorical (sl_infer *q, sl_error *e) {
     return sl_fail (e, "an index into %td probabilities is not exact in f32",
                     q->in[0].dim[0]);
   q->scratch = (size_t)q->in[0].dim[0] * (sizeof (double) / sizeof (real));
-  return infer (q, e);
+  return shapes (q, e);
 }
 
 /* Probabilities that are negative, NaN or all zero draw NaN. */
@@ -422,7 +422,7 @@ FORWARD (bernoulli, 0)
                                      .flags =                              \
                                          SL_OP_NO_GRADIENT | SL_OP_RANDOM, \
                                      .attr_size = sizeof (sl_random_attr), \
-                                     .infer = infer_##name_,               \
+                                     .shapes = infer_##name_,              \
                                      .forward = name_##_forward };
 RANDOM (uniform, 0)
 RANDOM (normal, 0)

@@ -53,7 +53,7 @@ static void run_backward (const sl_run *r, int input, sl_kernel assign,
    &r->out[0]);
 }
 
-static int infer_broadcast (sl_infer *q, sl_error *e) {
+static int infer_broadcast (sl_shape_query *q, sl_error *e) {
   q->n_out = 1;
   q->out[0] = q->in[0];
   for (int k = 1; k < q->n_in; k++) {
@@ -68,7 +68,7 @@ static int infer_broadcast (sl_infer *q, sl_error *e) {
                                      .min_in = inputs,                \
                                      .max_in = inputs,                \
                                      .flags = SL_OP_ASSIGNS | (more), \
-                                     .infer = infer_broadcast,        \
+                                     .shapes = infer_broadcast,       \
                                      .forward = name_##_forward,      \
                                      .backward = name_##_backward };
 
@@ -165,7 +165,7 @@ OP_1 (sin, sine (a[i]), USE_G | USE_A, g[i] * cosine (a[i]))
 OP_1 (cos, cosine (a[i]), USE_G | USE_A, -(g[i] * sine (a[i])))
 OP_1 (copy, a[i], USE_G, g[i])
 
-OBJECT (add, 2, SL_OP_PASSES)
+OBJECT (add, 2, SL_OP_GRAD_IS_IDENTITY)
 OBJECT (sub, 2, 0)
 OBJECT (mul, 2, 0)
 OBJECT (div, 2, 0)
@@ -183,7 +183,7 @@ OBJECT (sqrt, 1, 0)
 OBJECT (square, 1, 0)
 OBJECT (sin, 1, 0)
 OBJECT (cos, 1, 0)
-OBJECT (copy, 1, SL_OP_PASSES)
+OBJECT (copy, 1, SL_OP_GRAD_IS_IDENTITY)
 
 /* y = a != 0 ? b : c. Nothing goes to the condition. */
 LOOP (where_da, d[i] = 0)

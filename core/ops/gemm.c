@@ -7,7 +7,7 @@
 #include "ops/gemm.h"
 #include "ops/tile.h"
 
-enum { VECTOR = SL_LANES, PANEL = 2 * SL_LANES, ROWS = SL_ROWS };
+enum { VECTOR = SL_LANES, PANEL = 2 * SL_LANES, ROWS = SL_TILE_ROWS };
 
 /* The largest block of each size (multiples of the tile) and where copies go: a
 ** panel of B stays in the first cache, a block of A in the second. */
@@ -94,7 +94,7 @@ static __attribute__ ((noinline)) void turn_b (ptrdiff_t columns, ptrdiff_t k,
     for (int lane = 0; lane < PANEL; lane += SL_SIDE) {
       const real *from = b + (j + lane) * b_col;
       for (ptrdiff_t p = 0; p < k; p += SL_SIDE)
-        sl_turn (from + p, b_col, 1, out + p * PANEL + lane, PANEL);
+        sl_transpose (from + p, b_col, 1, out + p * PANEL + lane, PANEL);
     }
 }
 

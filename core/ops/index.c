@@ -19,7 +19,7 @@ static ptrdiff_t chosen (real x, ptrdiff_t n) {
 }
 
 /* one_hot: ids (...) -> (..., classes) */
-static int one_hot_infer (sl_infer *q, sl_error *e) {
+static int one_hot_infer (sl_shape_query *q, sl_error *e) {
   const sl_one_hot_attr *attr = q->attr;
   if (attr->classes < 1)
     return sl_fail (e, "classes is %td, at least 1 is needed", attr->classes);
@@ -48,7 +48,7 @@ static void one_hot_forward (const sl_run *r) {
 }
 
 /* embedding: table (n, d), ids (...) -> (..., d) */
-static int embedding_infer (sl_infer *q, sl_error *e) {
+static int embedding_infer (sl_shape_query *q, sl_error *e) {
   if (q->in[0].ndim != 2)
     return sl_fail (e, "the table has %d axes, 2 (rows, width) are needed",
                     q->in[0].ndim);
@@ -109,11 +109,11 @@ static sl_view entered (const entry *en, const sl_view *x, int axis) {
   if (!x->data) return still;
   still.dim[axis] = en->shape.dim[axis];
   still.stride[axis] = 0;
-  return sl_spread (&still, en->shape.ndim, en->shape.dim);
+  return sl_broadcast_to (&still, en->shape.ndim, en->shape.dim);
 }
 
-static int check_axis (const sl_infer *q, int n, sl_error *e) {
-  const int ndim = q->in[0].ndim, axis = sl_infer_axis (q, e);
+static int check_axis (const sl_shape_query *q, int n, sl_error *e) {
+  const int ndim = q->in[0].ndim, axis = sl_shape_axis (q, e);
   for (int k = 1; axis >= 0 && k < n; k++)
     if (q->in[k].ndim != ndim)
       return sl_fail (e,
@@ -125,7 +125,7 @@ static int check_axis (const sl_infer *q, int n, sl_error *e) {
 
 /* gather: x, index -> x's shape with index's size on the axis; the other axes
 ** of both broadcast. y[.., i, ..] = x[.., index[.., i, ..], ..] */
-static int gather_infer (sl_infer *q, sl_error *e) {
+static int gather_infer (sl_shape_query *q, sl_error *e) {
   const int axis = check_axis (q, 2, e);
   sl_view x = q->in[0];
   if (axis < 0) return -1;
@@ -142,10 +142,10 @@ typedef void (*line) (ptrdiff_t n, const entry *en, real *x, ptrdiff_t sx,
 static void visit (line f, const entry *en, const sl_view *x,
                    const sl_view *index, const sl_view *y) {
   const int last = en->shape.ndim - 1;
-  const sl_view i = sl_spread (index, en->shape.ndim, en->shape.dim);
-  const sl_view z = sl_spread (y, en->shape.ndim, en->shape.dim);
-  const sl_view xs = sl_without (x, last), is = sl_without (&i, last);
-  const sl_view zs = sl_without (&z, last);
+  const sl_view i = sl_broadcast_to (index, en->shape.ndim, en->shape.dim);
+  const sl_view z = sl_broadcast_to (y, en->shape.ndim, en->shape.dim);
+  const sl_view xs = sl_drop_axis (x, last), is = sl_drop_axis (&i, last);
+  const sl_view zs = sl_drop_axis (&z, last);
   sl_walk w;
   if (en->shape.dim[last] == 0) return;
   for (sl_walk_start (&w, 3, (const sl_view *[]){ &is, &xs, &zs }); w.left > 0;
@@ -225,7 +225,7 @@ static int scatter_shape (const sl_view *in, int axis, sl_view *shape,
   return 0;
 }
 
-static int scatter_add_infer (sl_infer *q, sl_error *e) {
+static int scatter_add_infer (sl_shape_query *q, sl_error *e) {
   const int axis = check_axis (q, 3, e);
   sl_view shape;
   if (axis < 0 || scatter_shape (q->in, axis, &shape, e)) return -1;
@@ -267,13 +267,13 @@ const sl_op SL (sl_op_one_hot) = { .name = "one_hot",
                                    .max_in = 1,
                                    .flags = SL_OP_NO_GRADIENT,
                                    .attr_size = sizeof (sl_one_hot_attr),
-                                   .infer = one_hot_infer,
+                                   .shapes = one_hot_infer,
                                    .forward = one_hot_forward };
 
 const sl_op SL (sl_op_embedding) = { .name = "embedding",
                                      .min_in = 2,
                                      .max_in = 2,
-                                     .infer = embedding_infer,
+                                     .shapes = embedding_infer,
                                      .forward = embedding_forward,
                                      .backward = embedding_backward };
 
@@ -281,7 +281,7 @@ const sl_op SL (sl_op_gather) = { .name = "gather",
                                   .min_in = 2,
                                   .max_in = 2,
                                   .attr_size = sizeof (sl_axis_attr),
-                                  .infer = gather_infer,
+                                  .shapes = gather_infer,
                                   .forward = gather_forward,
                                   .backward = gather_backward };
 
@@ -289,6 +289,6 @@ const sl_op SL (sl_op_scatter_add) = { .name = "scatter_add",
                                        .min_in = 3,
                                        .max_in = 3,
                                        .attr_size = sizeof (sl_axis_attr),
-                                       .infer = scatter_add_infer,
+                                       .shapes = scatter_add_infer,
                                        .forward = scatter_add_forward,
                                        .backward = scatter_add_backward };

@@ -28,7 +28,7 @@ static void blocks_start (blocks *b, const sl_view *x, const sl_view *y) {
   sl_walk_start (&b->walk, 2, (const sl_view *[]){ &vx, &vy });
 }
 
-static int infer (sl_infer *q, sl_error *e) {
+static int shapes (sl_shape_query *q, sl_error *e) {
   const sl_view *x = &q->in[0], *w = &q->in[1], *bias = &q->in[2];
   const ptrdiff_t in = x->ndim > 0 ? x->dim[x->ndim - 1] : 0;
   char sx[96], sw[96], sb[96];
@@ -118,6 +118,6 @@ const sl_op SL (sl_op_linear) = { .name = "linear",
                                   .min_in = 2,
                                   .max_in = 3,
                                   .flags = SL_OP_ASSIGNS,
-                                  .infer = infer,
+                                  .shapes = shapes,
                                   .forward = forward,
                                   .backward = backward };

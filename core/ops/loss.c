@@ -16,7 +16,7 @@ typedef struct partition {
   real shift, factor;
 } partition;
 
-static int cross_entropy_infer (sl_infer *q, sl_error *e) {
+static int cross_entropy_infer (sl_shape_query *q, sl_error *e) {
   const sl_view *z = &q->in[0], *t = &q->in[1];
   char sz[96], st[96];
   size_t rows = 1;
@@ -47,7 +47,7 @@ static ptrdiff_t class_of (real target, ptrdiff_t classes) {
 
 static void cross_entropy_start (sl_walk *w, const sl_view *z, const sl_view *t,
                                  const sl_view *loss) {
-  const sl_view rows = sl_without (z, z->ndim - 1);
+  const sl_view rows = sl_drop_axis (z, z->ndim - 1);
   sl_walk_start (w, 3, (const sl_view *[]){ &rows, t, loss });
 }
 
@@ -117,13 +117,13 @@ const sl_op
                                  .min_in = 2,
                                  .max_in = 2,
                                  .attr_size = sizeof (sl_cross_entropy_attr),
-                                 .infer = cross_entropy_infer,
+                                 .shapes = cross_entropy_infer,
                                  .forward = cross_entropy_forward,
                                  .backward = cross_entropy_backward };
 
 /* mse and max_abs_error: two tensors of one shape. Shapes do not broadcast
 ** here: a loss between (n) and (n, 1) is nearly always a mistake. */
-static int error_infer (sl_infer *q, sl_error *e) {
+static int error_infer (sl_shape_query *q, sl_error *e) {
   const sl_view *a = &q->in[0], *b = &q->in[1];
   char sa[96], sb[96];
   int same = a->ndim == b->ndim;
@@ -146,7 +146,7 @@ typedef struct pairs {
   ptrdiff_t left, n; /* still to come; in this run */
   const real *x, *y;
   sl_cursor a, b;
-  real room[2][SL_BLOCK];
+  real room[2][SL_WALK_CHUNK];
 } pairs;
 
 static void pairs_start (pairs *p, const sl_run *r) {
@@ -161,7 +161,7 @@ static void pairs_start (pairs *p, const sl_run *r) {
 
 static int pairs_next (pairs *p) {
   if (p->left == 0) return 0;
-  p->n = p->whole || p->left < SL_BLOCK ? p->left : SL_BLOCK;
+  p->n = p->whole || p->left < SL_WALK_CHUNK ? p->left : SL_WALK_CHUNK;
   p->left -= p->n;
   if (p->whole) return 1;
   p->x = sl_cursor_read (&p->a, p->n, p->room[0]);
@@ -239,7 +239,7 @@ const sl_op SL (sl_op_mse) = { .name = "mse",
                                .min_in = 2,
                                .max_in = 2,
                                .flags = SL_OP_ASSIGNS,
-                               .infer = error_infer,
+                               .shapes = error_infer,
                                .forward = mse_forward,
                                .backward = mse_backward };
 
@@ -275,5 +275,5 @@ const sl_op SL (sl_op_max_abs_error) = { .name = "max_abs_error",
                                          .min_in = 2,
                                          .max_in = 2,
                                          .flags = SL_OP_NO_GRADIENT,
-                                         .infer = error_infer,
+                                         .shapes = error_infer,
                                          .forward = max_abs_error_forward };

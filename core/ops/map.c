@@ -6,7 +6,7 @@ typedef struct operands {
   int n, direct; /* direct: every operand in use is contiguous */
   const real *x[SL_MAP_IN];
   sl_cursor cursor[SL_MAP_IN];
-  real buffer[SL_MAP_IN][SL_BLOCK];
+  real buffer[SL_MAP_IN][SL_WALK_CHUNK];
 } operands;
 
 static void operands_start (operands *o, int n, const sl_view *const *x) {
@@ -32,7 +32,7 @@ static void spread_all (int n, const sl_view *const *x, const sl_view *shape,
                         sl_view *spread, const sl_view **pointer) {
   for (int k = 0; k < n; k++) {
     pointer[k] = x[k] && x[k]->data ? &spread[k] : NULL;
-    if (pointer[k]) spread[k] = sl_spread (x[k], shape->ndim, shape->dim);
+    if (pointer[k]) spread[k] = sl_broadcast_to (x[k], shape->ndim, shape->dim);
   }
 }
 
@@ -100,7 +100,7 @@ void SL (sl_map) (sl_kernel kernel, int n, const sl_view *const *x,
   spread_all (n, x, y, spread, pointer);
   operands_start (&o, n, pointer);
   for (ptrdiff_t i = 0, step; i < count; i += step) {
-    step = o.direct || count - i < SL_BLOCK ? count - i : SL_BLOCK;
+    step = o.direct || count - i < SL_WALK_CHUNK ? count - i : SL_WALK_CHUNK;
     operands_read (&o, step);
     kernel (step, o.x, to + i);
   }
@@ -119,14 +119,14 @@ static const real *values (operands *o, sl_kernel kernel, ptrdiff_t n,
 /* No axis repeats: an addition element by element. */
 static void fold_plain (sl_kernel kernel, int n, const sl_view *const *x,
                         const sl_view *target, ptrdiff_t count) {
-  real buffer[SL_BLOCK];
+  real buffer[SL_WALK_CHUNK];
   sl_cursor to;
   operands o;
   operands_start (&o, n, x);
   sl_cursor_start (&to, target);
   const int whole = o.direct && sl_cursor_contiguous (&to);
   for (ptrdiff_t i = 0, step; i < count; i += step) {
-    step = whole || count - i < SL_BLOCK ? count - i : SL_BLOCK;
+    step = whole || count - i < SL_WALK_CHUNK ? count - i : SL_WALK_CHUNK;
     if (kernel && sl_cursor_contiguous (&to)) {
       operands_read (&o, step);
       kernel (step, o.x, to.at);
@@ -142,7 +142,7 @@ static void fold_plain (sl_kernel kernel, int n, const sl_view *const *x,
 static void fold_rows (sl_kernel kernel, int n, const sl_view *const *x,
                        const sl_view *kept, ptrdiff_t count,
                        ptrdiff_t repeats) {
-  real buffer[SL_BLOCK];
+  real buffer[SL_WALK_CHUNK];
   sl_walk to;
   operands o;
   ptrdiff_t missing = repeats;
@@ -151,7 +151,7 @@ static void fold_rows (sl_kernel kernel, int n, const sl_view *const *x,
   sl_walk_start (&to, 1, &kept);
   for (ptrdiff_t i = 0, step; i < count; i += step) {
     const real *v;
-    step = count - i < SL_BLOCK ? count - i : SL_BLOCK;
+    step = count - i < SL_WALK_CHUNK ? count - i : SL_WALK_CHUNK;
     v = values (&o, kernel, step, buffer);
     for (ptrdiff_t k = 0, run; k < step; k += run) {
       run = missing < step - k ? missing : step - k;
@@ -167,13 +167,13 @@ static void fold_rows (sl_kernel kernel, int n, const sl_view *const *x,
 }
 
 /* The last axis is kept, earlier ones repeat. Views are in the order (kept,
-** repeated, last) with 'width' <= SL_BLOCK elements 'step' apart in last: whole
+** repeated, last) with 'width' <= SL_WALK_CHUNK elements 'step' apart in last: whole
 ** rows are added to a row of doubles. */
 static void fold_columns (sl_kernel kernel, int n, const sl_view *const *x,
                           const sl_view *kept, ptrdiff_t width, ptrdiff_t step,
                           size_t outer, ptrdiff_t repeats) {
-  double total[SL_BLOCK];
-  real buffer[SL_BLOCK];
+  double total[SL_WALK_CHUNK];
+  real buffer[SL_WALK_CHUNK];
   sl_walk to;
   operands o;
   operands_start (&o, n, x);
@@ -182,7 +182,8 @@ static void fold_columns (sl_kernel kernel, int n, const sl_view *const *x,
     for (ptrdiff_t j = 0; j < width; j++) total[j] = 0;
     for (ptrdiff_t r = 0, rows; r < repeats; r += rows) {
       const real *v;
-      rows = repeats - r < SL_BLOCK / width ? repeats - r : SL_BLOCK / width;
+      rows = repeats - r < SL_WALK_CHUNK / width ? repeats - r
+                                                 : SL_WALK_CHUNK / width;
       v = values (&o, kernel, rows * width, buffer);
       for (ptrdiff_t k = 0; k < rows; k++)
         for (ptrdiff_t j = 0; j < width; j++)
@@ -250,7 +251,7 @@ void SL (sl_fold) (sl_kernel kernel, int n, const sl_view *const *x,
   int order[SL_MAX_DIMS], n_kept = 0, n_order = 0;
   size_t kept_count = 1;
   if (!target->data || count == 0) return;
-  view[0] = sl_spread (target, shape->ndim, shape->dim);
+  view[0] = sl_broadcast_to (target, shape->ndim, shape->dim);
   for (int k = 0; k < n; k++) view[k + 1] = (sl_view){ .data = NULL };
   spread_all (n, x, shape, view + 1, pointer);
   join (n + 1, view);
@@ -275,12 +276,12 @@ void SL (sl_fold) (sl_kernel kernel, int n, const sl_view *const *x,
   }
   const ptrdiff_t width = view[0].dim[last];
   const ptrdiff_t repeats = count / width / (ptrdiff_t)kept_count;
-  for (ptrdiff_t j = 0; j < width; j += SL_BLOCK) {
+  for (ptrdiff_t j = 0; j < width; j += SL_WALK_CHUNK) {
     sl_view part[SL_MAP_IN + 1];
     for (int k = 0; k <= n; k++) {
       part[k] = view[k];
       if (!part[k].data) continue;
-      part[k].dim[last] = width - j < SL_BLOCK ? width - j : SL_BLOCK;
+      part[k].dim[last] = width - j < SL_WALK_CHUNK ? width - j : SL_WALK_CHUNK;
       part[k].data = (real *)part[k].data + j * part[k].stride[last];
       if (k > 0) pointer[k - 1] = &part[k];
     }

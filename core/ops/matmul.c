@@ -13,7 +13,7 @@ static sl_matrix matrix_at (const sl_view *v, real *at) {
   return (sl_matrix){ at, v->stride[v->ndim - 2], v->stride[v->ndim - 1] };
 }
 
-static int infer (sl_infer *q, sl_error *e) {
+static int shapes (sl_shape_query *q, sl_error *e) {
   const sl_view *a = &q->in[0], *b = &q->in[1];
   char sa[96], sb[96];
   sl_shape_text (a->ndim, a->dim, sa, sizeof sa);
@@ -52,7 +52,7 @@ static void batches_start (sl_walk *w, const sl_view *x, const sl_view *y,
   sl_view batch[3];
   for (int i = 0; i < 3; i++) {
     const sl_view one = batch_of (views[i]);
-    batch[i] = sl_spread (&one, out->ndim - 2, out->dim);
+    batch[i] = sl_broadcast_to (&one, out->ndim - 2, out->dim);
   }
   sl_walk_start (w, 3, (const sl_view *[]){ &batch[0], &batch[1], &batch[2] });
 }
@@ -93,6 +93,6 @@ static void backward (const sl_run *r) {
 const sl_op SL (sl_op_matmul) = { .name = "matmul",
                                   .min_in = 2,
                                   .max_in = 2,
-                                  .infer = infer,
+                                  .shapes = shapes,
                                   .forward = forward,
                                   .backward = backward };

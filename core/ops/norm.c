@@ -35,7 +35,7 @@ static room room_of (const sl_run *r, ptrdiff_t n) {
   return m;
 }
 
-static int infer (sl_infer *q, sl_error *e) {
+static int shapes (sl_shape_query *q, sl_error *e) {
   static const char *const names[] = { "x", "gamma", "beta" };
   const sl_view *x = &q->in[0];
   const sl_norm_attr *attr = q->attr;
@@ -66,8 +66,8 @@ static int infer (sl_infer *q, sl_error *e) {
 
 /* The rows of both views; their last axes are left to the caller. */
 static void rows_start (sl_walk *w, const sl_view *x, const sl_view *y) {
-  const sl_view vx = sl_without (x, x->ndim - 1);
-  const sl_view vy = sl_without (y, y->ndim - 1);
+  const sl_view vx = sl_drop_axis (x, x->ndim - 1);
+  const sl_view vy = sl_drop_axis (y, y->ndim - 1);
   sl_walk_start (w, 2, (const sl_view *[]){ &vx, &vy });
 }
 
@@ -194,13 +194,13 @@ const sl_op SL (sl_op_layer_norm) = { .name = "layer_norm",
                                       .min_in = 1,
                                       .max_in = 3,
                                       .attr_size = sizeof (sl_norm_attr),
-                                      .infer = infer,
+                                      .shapes = shapes,
                                       .forward = layer_norm_forward,
                                       .backward = layer_norm_backward };
 const sl_op SL (sl_op_rms_norm) = { .name = "rms_norm",
                                     .min_in = 1,
                                     .max_in = 2,
                                     .attr_size = sizeof (sl_norm_attr),
-                                    .infer = infer,
+                                    .shapes = shapes,
                                     .forward = rms_norm_forward,
                                     .backward = rms_norm_backward };

@@ -28,7 +28,7 @@ typedef struct sl_run {
   ** ASSIGN all of its elements. 0 for other ops. */
   unsigned fresh;
   const sl_view *dout; /* backward: data NULL: zero */
-  void *saved;         /* forward -> backward, op.infer says how many reals */
+  void *saved;         /* forward -> backward, op.shapes says how many reals */
   void *scratch;       /* contents undefined */
   const sl_draw *draw; /* where random ops stand */
   void *observer;      /* attention: sl_observer or NULL */
@@ -38,8 +38,8 @@ typedef struct sl_run {
                        ** run */
 } sl_run;
 
-/* The question infer answers: what comes out of these inputs? */
-typedef struct sl_infer {
+/* The question shapes answers: what comes out of these inputs? */
+typedef struct sl_shape_query {
   const void *attr;
   int n_in;
   const sl_view *in; /* shapes; data is NULL */
@@ -47,7 +47,7 @@ typedef struct sl_infer {
   int n_out;
   sl_view out[SL_MAX_OUT]; /* ndim and dim; the caller fills strides */
   size_t saved, scratch;   /* in reals; zero on entry */
-} sl_infer;
+} sl_shape_query;
 
 enum {
   SL_OP_NO_GRADIENT = 1, /* backward is NULL; gradients stop here */
@@ -56,7 +56,8 @@ enum {
                          ** its forward may fail (sl_run.error) */
   SL_OP_ASSIGNS = 8,     /* backward heeds sl_run.fresh, which saves setting
                          ** gradients to zero */
-  SL_OP_PASSES = 16      /* the gradient of an input of the result's shape is
+  SL_OP_GRAD_IS_IDENTITY =
+      16 /* the gradient of an input of the result's shape is
                          ** that of the result, number by number */
 };
 
@@ -65,7 +66,7 @@ typedef struct sl_op {
   int min_in, max_in;
   unsigned flags;
   size_t attr_size; /* attributes are copied bit by bit */
-  int (*infer) (sl_infer *q, sl_error *e);
+  int (*shapes) (sl_shape_query *q, sl_error *e);
   void (*forward) (const sl_run *r);
   void (*backward) (const sl_run *r); /* sees in, out and saved of forward */
   /* NULL, or: into how many units, 0 or more, a forward of these inputs can be

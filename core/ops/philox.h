@@ -27,7 +27,7 @@ enum { SL_PHILOX_LOT = 24 };
 #endif
 /* A word in the low half of each lane; what is in the high half is ignored. */
 typedef uint64_t sl_wide __attribute__ ((vector_size (SL_WIDE_BYTES)));
-enum { SL_WIDE = SL_WIDE_BYTES / 8 };
+enum { SL_VECTORS_PER_STRIP = SL_WIDE_BYTES / 8 };
 
 /* The products of the words. The instruction ignores the high halves, which
 ** compilers do not see in (a & 0xffffffff) * m: gcc 12 makes three
@@ -44,9 +44,9 @@ static inline sl_wide sl_wide_product (sl_wide a, sl_wide m) {
 }
 
 static inline sl_wide sl_wide_load (const uint32_t *from) {
-  uint64_t wide[SL_WIDE];
+  uint64_t wide[SL_VECTORS_PER_STRIP];
   sl_wide x;
-  for (int i = 0; i < SL_WIDE; i++) wide[i] = from[i];
+  for (int i = 0; i < SL_VECTORS_PER_STRIP; i++) wide[i] = from[i];
   memcpy (&x, wide, sizeof x);
   return x;
 }
@@ -105,7 +105,7 @@ static inline void sl_philox_store (const sl_wide x[4], uint32_t *words) {
   const sl_wide first = SL_SHUFFLE (sl_wide, a, b, SL_TURNS_LOW);
   const sl_wide second = SL_SHUFFLE (sl_wide, a, b, SL_TURNS_HIGH);
   memcpy (words, &first, sizeof first);
-  memcpy (words + 2 * SL_WIDE, &second, sizeof second);
+  memcpy (words + 2 * SL_VECTORS_PER_STRIP, &second, sizeof second);
 }
 
 static inline void sl_philox_lot (const sl_draw *at, uint32_t stream,
@@ -114,12 +114,12 @@ static inline void sl_philox_lot (const sl_draw *at, uint32_t stream,
   /* A round waits for its products: three vectors side by side fill the time,
   ** and sixteen registers hold them. */
   enum { AT_ONCE = 3 };
-  for (int i = 0; i < SL_PHILOX_LOT; i += AT_ONCE * SL_WIDE) {
+  for (int i = 0; i < SL_PHILOX_LOT; i += AT_ONCE * SL_VECTORS_PER_STRIP) {
     sl_wide x[AT_ONCE][4];
 #pragma GCC unroll 3
     for (int v = 0; v < AT_ONCE; v++) {
-      x[v][0] = sl_wide_load (c0 + i + v * SL_WIDE);
-      x[v][1] = sl_wide_load (c1 + i + v * SL_WIDE);
+      x[v][0] = sl_wide_load (c0 + i + v * SL_VECTORS_PER_STRIP);
+      x[v][1] = sl_wide_load (c1 + i + v * SL_VECTORS_PER_STRIP);
       x[v][2] = (sl_wide){ 0 } + at->step;
       x[v][3] = (sl_wide){ 0 } + stream;
     }
@@ -128,7 +128,7 @@ static inline void sl_philox_lot (const sl_draw *at, uint32_t stream,
       sl_philox_round (keys->k[round], AT_ONCE, x);
 #pragma GCC unroll 3
     for (int v = 0; v < AT_ONCE; v++)
-      sl_philox_store (x[v], words + 4 * (i + v * SL_WIDE));
+      sl_philox_store (x[v], words + 4 * (i + v * SL_VECTORS_PER_STRIP));
   }
 }
 #else

@@ -34,7 +34,7 @@ static ptrdiff_t group (const sl_view *x, unsigned axes) {
   return n;
 }
 
-static void shape_without (sl_infer *q, unsigned axes, int keep) {
+static void shape_without (sl_shape_query *q, unsigned axes, int keep) {
   const sl_view *x = &q->in[0];
   sl_view *y = &q->out[0];
   q->n_out = 1;
@@ -47,7 +47,7 @@ static void shape_without (sl_infer *q, unsigned axes, int keep) {
   }
 }
 
-static int infer_reduce (sl_infer *q, sl_error *e) {
+static int infer_reduce (sl_shape_query *q, sl_error *e) {
   const sl_reduce_attr *attr = q->attr;
   const int ndim = q->in[0].ndim;
   if (attr->axes >> ndim)
@@ -136,7 +136,7 @@ static void mean_backward (const sl_run *r) {
 }
 
 /* Variance: saved holds the means. */
-static int infer_var (sl_infer *q, sl_error *e) {
+static int infer_var (sl_shape_query *q, sl_error *e) {
   const sl_reduce_attr *attr = q->attr;
   if (infer_reduce (q, e)) return -1;
   const unsigned axes = axes_of (attr->axes, q->in[0].ndim);
@@ -238,7 +238,7 @@ static int refuse_empty (const sl_view *x, unsigned axes, sl_error *e) {
   return sl_fail (e, "there is no largest of 0 elements");
 }
 
-static int infer_max (sl_infer *q, sl_error *e) {
+static int infer_max (sl_shape_query *q, sl_error *e) {
   const sl_reduce_attr *attr = q->attr;
   if (infer_reduce (q, e)) return -1;
   q->saved = sl_view_count (&q->out[0]) * (sizeof (uint64_t) / sizeof (real));
@@ -276,8 +276,8 @@ static void max_backward (const sl_run *r) {
   }
 }
 
-static int infer_argmax (sl_infer *q, sl_error *e) {
-  const int axis = sl_infer_axis (q, e);
+static int infer_argmax (sl_shape_query *q, sl_error *e) {
+  const int axis = sl_shape_axis (q, e);
   if (axis < 0) return -1;
   if (sizeof (real) == 4 && q->in[0].dim[axis] > 1 << 24)
     return sl_fail (e, "an index into %td elements is not exact in f32",
@@ -304,7 +304,7 @@ static void argmax_forward (const sl_run *r) {
                                      .min_in = 1,                          \
                                      .max_in = 1,                          \
                                      .attr_size = sizeof (sl_reduce_attr), \
-                                     .infer = infer_,                      \
+                                     .shapes = infer_,                     \
                                      .forward = name_##_forward,           \
                                      .backward = name_##_backward };
 REDUCTION (sum, infer_reduce)
@@ -317,5 +317,5 @@ const sl_op SL (sl_op_argmax) = { .name = "argmax",
                                   .max_in = 1,
                                   .flags = SL_OP_NO_GRADIENT,
                                   .attr_size = sizeof (sl_axis_attr),
-                                  .infer = infer_argmax,
+                                  .shapes = infer_argmax,
                                   .forward = argmax_forward };

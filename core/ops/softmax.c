@@ -9,8 +9,8 @@
 #include <sinklab/reduce.h>
 #include <sinklab/vmath.h>
 
-static int infer (sl_infer *q, sl_error *e) {
-  const int axis = sl_infer_axis (q, e);
+static int shapes (sl_shape_query *q, sl_error *e) {
+  const int axis = sl_shape_axis (q, e);
   if (axis < 0) return -1;
   q->n_out = 1;
   q->out[0] = q->in[0];
@@ -62,8 +62,8 @@ static void forward (const sl_run *r, void (*row) (ptrdiff_t n, const real *x,
   const int axis = sl_axis_of (r->attr, r->in[0].ndim);
   const ptrdiff_t n = r->in[0].dim[axis];
   const ptrdiff_t sx = r->in[0].stride[axis], sy = r->out[0].stride[axis];
-  const sl_view x = sl_without (&r->in[0], axis);
-  const sl_view y = sl_without (&r->out[0], axis);
+  const sl_view x = sl_drop_axis (&r->in[0], axis);
+  const sl_view y = sl_drop_axis (&r->out[0], axis);
   real *room = r->scratch;
   sl_walk w;
   if (n == 0) return;
@@ -85,9 +85,9 @@ static void backward (const sl_run *r,
   real *room = r->scratch;
   sl_walk w;
   if (n == 0 || !r->din[0].data || !r->dout[0].data) return;
-  const sl_view y = sl_without (&r->out[0], axis);
-  const sl_view dy = sl_without (&r->dout[0], axis);
-  const sl_view dx = sl_without (&r->din[0], axis);
+  const sl_view y = sl_drop_axis (&r->out[0], axis);
+  const sl_view dy = sl_drop_axis (&r->dout[0], axis);
+  const sl_view dx = sl_drop_axis (&r->din[0], axis);
   for (sl_walk_start (&w, 3, (const sl_view *[]){ &y, &dy, &dx }); w.left > 0;
        sl_walk_next (&w)) {
     real *to = sx == 1 ? w.at[2] : room + 2 * n;
@@ -116,13 +116,13 @@ const sl_op SL (sl_op_softmax) = { .name = "softmax",
                                    .min_in = 1,
                                    .max_in = 1,
                                    .attr_size = sizeof (sl_axis_attr),
-                                   .infer = infer,
+                                   .shapes = shapes,
                                    .forward = softmax_forward,
                                    .backward = softmax_backward };
 const sl_op SL (sl_op_log_softmax) = { .name = "log_softmax",
                                        .min_in = 1,
                                        .max_in = 1,
                                        .attr_size = sizeof (sl_axis_attr),
-                                       .infer = infer,
+                                       .shapes = shapes,
                                        .forward = log_softmax_forward,
                                        .backward = log_softmax_backward };

@@ -15,9 +15,9 @@
 ** addition; a row more or two still fits the registers. TALL rows of one vector
 ** are as many sums. */
 #if defined __AVX512F__ || defined __aarch64__
-enum { SL_ROWS = 8, SL_TALL = 16 };
+enum { SL_TILE_ROWS = 8, SL_TALL = 16 };
 #else
-enum { SL_ROWS = 4, SL_TALL = 8 };
+enum { SL_TILE_ROWS = 4, SL_TALL = 8 };
 #endif
 #define SL_INLINE static inline __attribute__ ((always_inline, unused))
 
@@ -25,24 +25,24 @@ enum { SL_ROWS = 4, SL_TALL = 8 };
 ** it is written. */
 #ifdef __clang__
 #define SL_UNROLL _Pragma ("clang loop unroll(full)")
-#define SL_ONCE _Pragma ("clang loop unroll(disable)")
+#define SL_NO_UNROLL _Pragma ("clang loop unroll(disable)")
 #else
 #define SL_UNROLL _Pragma ("GCC unroll 16")
-#define SL_ONCE _Pragma ("GCC unroll 1")
+#define SL_NO_UNROLL _Pragma ("GCC unroll 1")
 #endif
 
 /* x is in a register up to here: so gcc adds into the registers of the sums,
 ** not into those of the factors, which costs moves and spills. */
 #if defined __clang__
-#define SL_HOLD(x) (void)(x)
+#define SL_KEEP_IN_REGISTER(x) (void)(x)
 #elif defined __AVX512F__
-#define SL_HOLD(x) __asm__ volatile("" ::"v"(x))
+#define SL_KEEP_IN_REGISTER(x) __asm__ volatile("" ::"v"(x))
 #elif defined __x86_64__
-#define SL_HOLD(x) __asm__ volatile("" ::"x"(x))
+#define SL_KEEP_IN_REGISTER(x) __asm__ volatile("" ::"x"(x))
 #elif defined __aarch64__
-#define SL_HOLD(x) __asm__ volatile("" ::"w"(x))
+#define SL_KEEP_IN_REGISTER(x) __asm__ volatile("" ::"w"(x))
 #else
-#define SL_HOLD(x) (void)(x)
+#define SL_KEEP_IN_REGISTER(x) (void)(x)
 #endif
 
 /* A sanitizer checks every address: four steps take a compiler four times as
@@ -81,17 +81,17 @@ SL_INLINE void sl_tile (int rows, int vectors, ptrdiff_t k, const real *a,
     SL_UNROLL for (int i = 0; i < rows; i++) {                                \
       const sl_lanes factor = sl_every (a[i * a_row]);                        \
       SL_UNROLL for (int v = 0; v < vectors; v++) sum[i][v] += factor * x[v]; \
-      SL_HOLD (factor);                                                       \
+      SL_KEEP_IN_REGISTER (factor);                                           \
     }                                                                         \
     SL_UNROLL for (int v = 0; v < vectors; v++) {                             \
-      SL_HOLD (x[v]);                                                         \
+      SL_KEEP_IN_REGISTER (x[v]);                                             \
     }                                                                         \
     a += a_col;                                                               \
     b += b_row;                                                               \
   } while (0)
 #ifndef SL_CHECKED
   /* four steps: a core that two threads share fetches a short loop slowly */
-  SL_ONCE for (; k >= 4; k -= 4) {
+  SL_NO_UNROLL for (; k >= 4; k -= 4) {
     SL_STEP;
     SL_STEP;
     SL_STEP;
@@ -99,7 +99,7 @@ SL_INLINE void sl_tile (int rows, int vectors, ptrdiff_t k, const real *a,
   }
 #endif
   if (__builtin_expect (k > 0, 0)) {
-    SL_ONCE for (; k > 0; k--) SL_STEP;
+    SL_NO_UNROLL for (; k > 0; k--) SL_STEP;
   }
 #undef SL_STEP
   SL_UNROLL for (int i = 0; i < rows; i++) {
@@ -114,7 +114,7 @@ SL_INLINE void sl_tile (int rows, int vectors, ptrdiff_t k, const real *a,
 #if defined SL_SINGLE && SL_LANE_BYTES == 32
 enum { SL_PANEL_ROWS = 8 };
 #else
-enum { SL_PANEL_ROWS = SL_ROWS };
+enum { SL_PANEL_ROWS = SL_TILE_ROWS };
 #endif
 
 /* m rows of C, 'vectors' (1 or 2) wide, = or += A B. 'vectors', and whatever
@@ -135,19 +135,20 @@ SL_INLINE void sl_strip (int packed, int vectors, ptrdiff_t m, ptrdiff_t k,
   if (vectors == 1 && !packed)
     for (; i + SL_TALL <= m; i += SL_TALL) SL_TILE (SL_TALL);
   /* one or two rows are too few sums: they join the last full tile */
-  rest = (m - i) % SL_ROWS;
-  if (!packed && rest > 0 && rest < 3 && m - i > SL_ROWS) rest += SL_ROWS;
-  for (; i < m - rest; i += SL_ROWS) {
+  rest = (m - i) % SL_TILE_ROWS;
+  if (!packed && rest > 0 && rest < 3 && m - i > SL_TILE_ROWS)
+    rest += SL_TILE_ROWS;
+  for (; i < m - rest; i += SL_TILE_ROWS) {
     if (packed) /* who packs has a C that lies far away */
-      for (int r = SL_ROWS; r < 2 * SL_ROWS; r++)
+      for (int r = SL_TILE_ROWS; r < 2 * SL_TILE_ROWS; r++)
         __builtin_prefetch (c + (i + r) * c_row, 1);
-    SL_TILE (SL_ROWS);
+    SL_TILE (SL_TILE_ROWS);
   }
   switch (rest) {
   case 1: SL_TILE (1); break;
   case 2: SL_TILE (2); break;
   case 3: SL_TILE (3); break;
-#if defined __AVX512F__ || defined __aarch64__ /* SL_ROWS is 8 */
+#if defined __AVX512F__ || defined __aarch64__ /* SL_TILE_ROWS is 8 */
   case 4: SL_TILE (4); break;
   case 7: SL_TILE (7); break;
   case 9: SL_TILE (9); break;
@@ -210,8 +211,8 @@ typedef int64_t sl_side_list __attribute__ ((vector_size (sizeof (sl_side))));
 #endif
 
 /* out = the transpose of a square of SL_SIDE rows at 'from', times 'scale'. */
-SL_INLINE void sl_turn (const real *from, ptrdiff_t row, real scale, real *out,
-                        ptrdiff_t out_row) {
+SL_INLINE void sl_transpose (const real *from, ptrdiff_t row, real scale,
+                             real *out, ptrdiff_t out_row) {
   sl_side r[SL_SIDE];
   SL_UNROLL for (int i = 0; i < SL_SIDE; i++) {
     r[i] = *(const sl_side *)(from + i * row) * scale;
@@ -263,7 +264,8 @@ SL_INLINE void sl_pack (int width, ptrdiff_t lanes, ptrdiff_t k, real scale,
       const real *strip = from + lane * lane_step;
       ptrdiff_t p = 0;
       for (; p + SL_SIDE <= k; p += SL_SIDE)
-        sl_turn (strip + p, lane_step, scale, out + p * width + lane, width);
+        sl_transpose (strip + p, lane_step, scale, out + p * width + lane,
+                      width);
       for (; p < k; p++)
         for (int j = 0; j < SL_SIDE; j++)
           out[p * width + lane + j] = scale * strip[j * lane_step + p];

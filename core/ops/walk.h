@@ -13,12 +13,12 @@
 #include <sinklab/plugin.h>
 #include <string.h>
 
-enum { SL_WALK_VIEWS = 6, SL_BLOCK = 256 };
+enum { SL_WALK_VIEWS = 6, SL_WALK_CHUNK = 256 };
 
 /* v seen as the larger shape 'dim' that it broadcasts to: aligned at the end,
 ** stride 0 on the axes that repeat. */
-static inline sl_view sl_spread (const sl_view *v, int ndim,
-                                 const ptrdiff_t *dim) {
+static inline sl_view sl_broadcast_to (const sl_view *v, int ndim,
+                                       const ptrdiff_t *dim) {
   sl_view out = { .data = v->data, .ndim = ndim };
   for (int i = 0; i < ndim; i++) {
     const int from = i - (ndim - v->ndim);
@@ -30,7 +30,7 @@ static inline sl_view sl_spread (const sl_view *v, int ndim,
 
 /* v at position 0 of 'axis' (0..ndim-1): the rows along that axis, as positions
 ** of the remaining ones. */
-static inline sl_view sl_without (const sl_view *v, int axis) {
+static inline sl_view sl_drop_axis (const sl_view *v, int axis) {
   sl_view out = { .data = v->data, .ndim = v->ndim - 1 };
   for (int i = 0; i < out.ndim; i++) {
     out.dim[i] = v->dim[i + (i >= axis)];
@@ -101,7 +101,7 @@ static inline void sl_walk_next (sl_walk *w) {
   }
 }
 
-/* One view, read or added to in row-major order, at most SL_BLOCK elements a
+/* One view, read or added to in row-major order, at most SL_WALK_CHUNK elements a
 ** call unless it is contiguous. */
 typedef struct sl_cursor {
   real *at;
@@ -149,39 +149,39 @@ static inline void sl_cursor_advance (sl_cursor *c, ptrdiff_t run) {
 static inline void sl_copy_rows (ptrdiff_t rows, ptrdiff_t n, const real *from,
                                  ptrdiff_t stride, ptrdiff_t step,
                                  real *restrict to, ptrdiff_t to_stride) {
-#define SL_ROWS(statement)                                              \
+#define SL_TILE_ROWS(statement)                                         \
   for (ptrdiff_t r = 0; r < rows; r++, from += stride, to += to_stride) \
   statement
 #define SL_PIECES(type, size)                                          \
   if (step == 0)                                                       \
-    SL_ROWS ({                                                         \
+    SL_TILE_ROWS ({                                                    \
       const type x = *from - (type){ 0 };                              \
       *(type *)to = *(type *)(to + n - (size)) = x;                    \
     })                                                                 \
   else                                                                 \
-    SL_ROWS ({                                                         \
+    SL_TILE_ROWS ({                                                    \
       const type x = *(const type *)from;                              \
       *(type *)(to + n - (size)) = *(const type *)(from + n - (size)); \
       *(type *)to = x;                                                 \
     })
   if (n == 1) {
-    SL_ROWS (*to = *from;)
+    SL_TILE_ROWS (*to = *from;)
   } else if (n >= 4 && n <= 8 && step <= 1 && step >= 0) {
     SL_PIECES (sl_four, 4)
   } else if (n > 8 && n <= 16 && step <= 1 && step >= 0) {
     SL_PIECES (sl_eight, 8)
   } else if (step == 0) {
-    SL_ROWS (for (ptrdiff_t i = 0; i < n; i++) to[i] = *from;)
+    SL_TILE_ROWS (for (ptrdiff_t i = 0; i < n; i++) to[i] = *from;)
   } else if (step == 1) {
-    SL_ROWS (memcpy (to, from, (size_t)n * sizeof *to);)
+    SL_TILE_ROWS (memcpy (to, from, (size_t)n * sizeof *to);)
   } else {
-    SL_ROWS (for (ptrdiff_t i = 0; i < n; i++) to[i] = from[i * step];)
+    SL_TILE_ROWS (for (ptrdiff_t i = 0; i < n; i++) to[i] = from[i * step];)
   }
 #undef SL_PIECES
-#undef SL_ROWS
+#undef SL_TILE_ROWS
 }
 
-/* The next n elements: where they lie, or copied into 'buffer' (SL_BLOCK reals
+/* The next n elements: where they lie, or copied into 'buffer' (SL_WALK_CHUNK reals
 ** that belong to this cursor until its last read). */
 static inline const real *sl_cursor_read (sl_cursor *c, ptrdiff_t n,
                                           real *buffer) {
@@ -193,7 +193,7 @@ static inline const real *sl_cursor_read (sl_cursor *c, ptrdiff_t n,
     return here;
   }
   if (last == 0 && step == 0) {
-    for (; c->filled < SL_BLOCK; c->filled++) buffer[c->filled] = *c->at;
+    for (; c->filled < SL_WALK_CHUNK; c->filled++) buffer[c->filled] = *c->at;
     return buffer;
   }
   for (ptrdiff_t done = 0; done < n;) {

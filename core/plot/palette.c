@@ -70,7 +70,7 @@ static sl_rgb unpack (unsigned c) {
                    (unsigned char)(c >> 8 & 255), (unsigned char)(c & 255) };
 }
 
-static unsigned char mix (unsigned char a, unsigned char b, double f) {
+static unsigned char mixer (unsigned char a, unsigned char b, double f) {
   return (unsigned char)(a + f * (b - a) + 0.5);
 }
 
@@ -79,7 +79,8 @@ sl_rgb sl_palette_at (const sl_palette *p, double t) {
   int i = (int)at < p->n - 1 ? (int)at : p->n - 2;
   sl_rgb a = unpack (p->point[i]), b = unpack (p->point[i + 1]);
   double f = at - i;
-  return (sl_rgb){ mix (a.r, b.r, f), mix (a.g, b.g, f), mix (a.b, b.b, f) };
+  return (sl_rgb){ mixer (a.r, b.r, f), mixer (a.g, b.g, f),
+                   mixer (a.b, b.b, f) };
 }
 
 sl_rgb sl_line_colour (int i) {

@@ -27,7 +27,7 @@ static int precision (const sl_op *op, int n_in, sl_tensor *const *in,
   return dtype;
 }
 
-/* Put the op's name in front, unless infer has done so. */
+/* Put the op's name in front, unless shapes has done so. */
 static int blame (const sl_op *op, sl_error *e) {
   size_t n = strlen (op->name);
   if (e == NULL || (strncmp (e->text, op->name, n) == 0 && e->text[n] == ':'))
@@ -74,7 +74,7 @@ static void cut_up (sl_context *c, const sl_op *op, const void *attr,
 int sl_apply (sl_context *c, const sl_op *op, const void *attr, int n_in,
               sl_tensor *const *in, sl_tensor **out, sl_error *e) {
   sl_view views[SL_MAX_IN], outs[SL_MAX_OUT];
-  sl_infer q = { .attr = attr, .n_in = n_in, .in = views, .n_out = 1 };
+  sl_shape_query q = { .attr = attr, .n_in = n_in, .in = views, .n_out = 1 };
   sl_node node = { 0 };
   char *memory = NULL;
   int made = 0, dtype;
@@ -95,7 +95,7 @@ int sl_apply (sl_context *c, const sl_op *op, const void *attr, int n_in,
     views[i] = sl_tensor_view (in[i]);
     views[i].data = NULL;
   }
-  if (op->infer (&q, e) < 0) return blame (op, e);
+  if (op->shapes (&q, e) < 0) return blame (op, e);
   if (q.n_out < 1 || q.n_out > SL_MAX_OUT)
     return sl_fail (e, "%s: makes %d outputs, allowed are 1 to %d", op->name,
                     q.n_out, SL_MAX_OUT);

@@ -166,7 +166,7 @@ int sl_gradients_inner (const sl_program *p, const sl_gradients *g,
 /* Which gradients of a node's inputs are that of its result. */
 static void share (const sl_program *p, sl_gradients *g, const sl_node *n) {
   const sl_operand *out = &n->operand[n->n_in];
-  if (!(n->op->flags & SL_OP_PASSES) || !is_whole (p, out) ||
+  if (!(n->op->flags & SL_OP_GRAD_IS_IDENTITY) || !is_whole (p, out) ||
       !sl_gradients_inner (p, g, out->slot))
     return;
   for (int k = 0; k < n->n_in; k++) {

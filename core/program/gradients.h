@@ -5,7 +5,7 @@
 ** (SL_OP_ASSIGNS) and its views are, together, elements that nobody has written
 ** before, each once: nothing must be set to zero then, but for an inner
 ** gradient whose views leave something out. Where a value goes into one sum
-** (SL_OP_PASSES) and nowhere else, its gradient is that of the sum: the two are
+** (SL_OP_GRAD_IS_IDENTITY) and nowhere else, its gradient is that of the sum: the two are
 ** one place, and the sum has nothing to do. */
 #ifndef SL_GRADIENTS_H
 #define SL_GRADIENTS_H

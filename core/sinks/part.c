@@ -7,7 +7,7 @@
 /* Where the rows at hand belong. */
 typedef struct place {
   sl_part *p;
-  const sl_rows *r;
+  const sl_weight_rows *r;
   const sl_scan_kernels *scan;
   sl_tally *tally;
   size_t head, open; /* of all layers; of all that are open */
@@ -29,7 +29,8 @@ static int misfits (sl_part *p, int rank, int wrong, const char *what, long got,
 }
 
 /* Layer and head of the batch that the rows are of. */
-static void locate (sl_part *p, const sl_rows *r, int *layer, int *head) {
+static void locate (sl_part *p, const sl_weight_rows *r, int *layer,
+                    int *head) {
   *layer = r->layer;
   *head = r->head;
   if (!p->calls) return;
@@ -39,7 +40,7 @@ static void locate (sl_part *p, const sl_rows *r, int *layer, int *head) {
   *head += p->head;
 }
 
-static int fits (sl_part *p, const sl_rows *r, int layer, int head,
+static int fits (sl_part *p, const sl_weight_rows *r, int layer, int head,
                  long sample) {
   const sl_measuring *m = p->m;
   const int tokens = r->t - m->registers;
@@ -56,7 +57,7 @@ static int fits (sl_part *p, const sl_rows *r, int layer, int head,
 }
 
 /* Room for the W_O of this layer, of which no head's part is there yet. */
-static int make_room (sl_part *p, const sl_rows *r, int layer) {
+static int make_room (sl_part *p, const sl_weight_rows *r, int layer) {
   const sl_tensor *w = p->output[layer];
   const size_t heads = (size_t)p->m->heads;
   size_t count;
@@ -86,7 +87,7 @@ static int make_room (sl_part *p, const sl_rows *r, int layer) {
 }
 
 /* Where threads meet. 0: the rows are not measured. */
-static int enter (sl_part *p, const sl_rows *r, long sample, int *layer,
+static int enter (sl_part *p, const sl_weight_rows *r, long sample, int *layer,
                   int *head) {
   int good;
   pthread_mutex_lock (&p->shared);
@@ -159,7 +160,7 @@ static const void *token_at (const place *a, const void *x, ptrdiff_t stride,
 /* || W_O^h v || of a token; NaN without W_O or values. */
 static double output_norm (const place *a, int layer, int token) {
   const sl_part *p = a->p;
-  const sl_rows *r = a->r;
+  const sl_weight_rows *r = a->r;
   const double *w = NULL;
   if (r->value != NULL && p->output[layer] != NULL)
     w = load_output (a, (int)(a->head % (size_t)p->m->heads));
@@ -178,7 +179,7 @@ static double plain_norm (const place *a, const void *x, ptrdiff_t stride,
 /* Norms of all tokens of all segments, before the first row. */
 static void measure_norms (const place *a, int layer) {
   sl_part *p = a->p;
-  const sl_rows *r = a->r;
+  const sl_weight_rows *r = a->r;
   const size_t tokens = (size_t)p->m->tokens;
   double *const key = sl_alloc (3 * tokens, sizeof *key);
   int begin, end, from, to;
@@ -330,7 +331,7 @@ static void add_row (const place *a, int query, const void *w,
 
 /* ---- blocks ---- */
 
-void sl_part_watch (void *part, const sl_rows *r) {
+void sl_part_watch (void *part, const sl_weight_rows *r) {
   sl_part *p = part;
   const sl_measuring *m = p->m;
   place a = { .p = p, .r = r, .scan = sl_scan_pick (r->dtype) };

@@ -62,7 +62,7 @@ typedef struct sl_part {
 int sl_part_init (sl_part *p);
 void sl_part_begin (sl_part *p, long first, long n);
 /* Observer: called by the attention operation. */
-void sl_part_watch (void *part, const sl_rows *r);
+void sl_part_watch (void *part, const sl_weight_rows *r);
 /* -1: something did not fit. */
 int sl_part_end (sl_part *p);
 void sl_part_merge (sl_part *into, const sl_part *p);

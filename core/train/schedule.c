@@ -17,12 +17,12 @@ double sl_schedule_at (const sl_point *points, int n, double step) {
       high = middle;
   }
   a = &points[low];
-  if (high == n || a->curve == SL_HOLD) return a->value;
+  if (high == n || a->curve == SL_CURVE_HOLD) return a->value;
   b = &points[high];
   way = (step - a->step) / (b->step - a->step);
-  left = a->curve == SL_COSINE ? 0.5 * (1 + cos (M_PI * way))
-         : a->curve == SL_SQRT ? 1 - sqrt (way)
-                               : 1 - way;
+  left = a->curve == SL_CURVE_COSINE ? 0.5 * (1 + cos (M_PI * way))
+         : a->curve == SL_CURVE_SQRT ? 1 - sqrt (way)
+                                     : 1 - way;
   return b->value + (a->value - b->value) * left;
 }
 
@@ -74,35 +74,35 @@ static void put (point_list *l, double step, double value, sl_curve curve) {
 /* lr (t + 1) / warmup for t < warmup, and on from there at lr. */
 static void put_warmup (point_list *l, double lr, double warmup) {
   if (warmup < 1) return;
-  if (warmup > 1) put (l, 0, lr / warmup, SL_LINEAR);
-  put (l, warmup - 1, lr, SL_HOLD);
+  if (warmup > 1) put (l, 0, lr / warmup, SL_CURVE_LINEAR);
+  put (l, warmup - 1, lr, SL_CURVE_HOLD);
 }
 
 static void make_constant (const double *a, point_list *l) {
-  put (l, 0, a[0], SL_HOLD);
+  put (l, 0, a[0], SL_CURVE_HOLD);
 }
 
 static void make_warmup_cosine (const double *a, point_list *l) {
   put_warmup (l, a[0], a[2]);
-  put (l, a[2], a[0], SL_COSINE);
-  put (l, a[3], a[1], SL_HOLD);
+  put (l, a[2], a[0], SL_CURVE_COSINE);
+  put (l, a[3], a[1], SL_CURVE_HOLD);
 }
 
 static void make_linear (const double *a, point_list *l) {
-  put (l, 0, a[0], SL_LINEAR);
-  put (l, a[2], a[1], SL_HOLD);
+  put (l, 0, a[0], SL_CURVE_LINEAR);
+  put (l, a[2], a[1], SL_CURVE_HOLD);
 }
 
 static void make_step (const double *a, point_list *l) {
   for (double k = 0; k * a[2] < a[3]; k++)
-    put (l, k * a[2], a[0] * pow (a[1], k), SL_HOLD);
+    put (l, k * a[2], a[0] * pow (a[1], k), SL_CURVE_HOLD);
 }
 
 /* The hold between warm-up and decay needs no point of its own. */
 static void make_wsd (const double *a, point_list *l) {
   put_warmup (l, a[0], a[2]);
-  put (l, a[3], a[0], a[5] == 0 ? SL_LINEAR : SL_SQRT);
-  put (l, a[4] - 1, a[1], SL_HOLD);
+  put (l, a[3], a[0], a[5] == 0 ? SL_CURVE_LINEAR : SL_CURVE_SQRT);
+  put (l, a[4] - 1, a[1], SL_CURVE_HOLD);
 }
 
 static const char *const shapes[] = { "linear", "sqrt", NULL };

@@ -13,13 +13,18 @@
 ** along a curve. Points are sorted by step; before the first and after the
 ** last the value is constant. Update number t (from 1) takes the value at step
 ** t - 1. */
-typedef enum sl_curve { SL_HOLD, SL_LINEAR, SL_COSINE, SL_SQRT } sl_curve;
+typedef enum sl_curve {
+  SL_CURVE_HOLD,
+  SL_CURVE_LINEAR,
+  SL_CURVE_COSINE,
+  SL_CURVE_SQRT
+} sl_curve;
 typedef struct sl_point {
   double step; /* counted from 0 */
   double value;
   /* From this point to the next. With w the share of the way, this much of the
-  ** difference is left: SL_LINEAR 1 - w, SL_COSINE (1 + cos (pi w)) / 2,
-  ** SL_SQRT 1 - sqrt (w). */
+  ** difference is left: SL_CURVE_LINEAR 1 - w, SL_CURVE_COSINE (1 + cos (pi w)) / 2,
+  ** SL_CURVE_SQRT 1 - sqrt (w). */
   sl_curve curve;
 } sl_point;
 const char *sl_curve_name (sl_curve curve); /* "hold", "linear", ... */

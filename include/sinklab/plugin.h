@@ -43,7 +43,7 @@ enum {
   SL_SUMS_TO_ONE = 2,     /* every row of weights sums to 1 */
   SL_SHIFT_INVARIANT = 4, /* adding a constant to the scores changes nothing */
   SL_KINKED = 8,          /* the gradient jumps somewhere: check steps around */
-  SL_CAUSAL_ONLY = 16,    /* mix: cannot do full or windowed attention */
+  SL_CAUSAL_ONLY = 16,    /* mixer: cannot do full or windowed attention */
   SL_NULL_MASS = 32       /* weights are >= 0 and sum to at most 1: the rest is
                           ** mass on nothing */
 };
@@ -82,10 +82,10 @@ typedef struct sl_param {
 
 /* A linear map z = W x of the layer input x, made and differentiated by the
 ** host; W is the model's parameter layerN.<plugin>.<name>. There is no bias:
-** where one is wanted, it is a parameter that the kernel adds. A mix whose
+** where one is wanted, it is a parameter that the kernel adds. A mixer whose
 ** values are an input calls it 'v' (one row of d_out numbers a token):
 ** measurements then know what its weights weigh. A gate has at most one input,
-** a mix one to six. */
+** a mixer one to six. */
 typedef struct sl_input {
   const char *name;
   sl_width width; /* per head */
@@ -110,25 +110,25 @@ typedef struct sl_call {
   const void *config; /* filled from Lua and range-checked; NULL if size 0 */
   const real *param;  /* this head's, in declaration order */
   real *scratch;      /* this thread's; contents undefined. row: n reals; a
-                      ** block of rows, a gate: none; mix: as planned */
+                      ** block of rows, a gate: none; mixer: as planned */
   int head, heads;    /* which head (from 0), of how many */
   int layer;          /* which layer of the model, from 0 */
   int d_head;         /* as in sl_width */
   int pos, first; /* row: absolute index (from 0) of the query (a block: of lane
                   ** 0's) and of s[0]; gate: pos is the token's */
   int length;     /* tokens of this sequence, padding left out */
-  double scale;   /* of q.k in this layer: in a row's scores already, in a mix's
+  double scale; /* of q.k in this layer: in a row's scores already, in a mixer's
                   ** to be applied by it */
   const real *seen; /* block: lane i sees the first seen[i] keys, no fewer than
                   ** the lane before it (0: it is no query); else NULL */
 } sl_call;
 
 /* (a) row: the n >= 1 visible scores of one query -> its weights. */
-typedef struct sl_row {
+typedef struct sl_row_kernel {
   void (*forward) (const sl_call *c, int n, const real *s, real *w);
   void (*backward) (const sl_call *c, int n, const real *s, const real *w,
                     const real *dw, real *ds, real *dparam);
-} sl_row;
+} sl_row_kernel;
 
 /* Optional beside a row, for speed: the same for the 16 queries from pos on, a
 ** lane each, over the same n keys, [key][lane] (sinklab/lanes.h). Where a lane
@@ -136,20 +136,20 @@ typedef struct sl_row {
 ** and what the kernel writes there is cleared. The host calls rows where a
 ** block does not fit (windows, short sequences), so the two must agree. */
 enum { SL_QUERIES = 16 };
-typedef struct sl_block {
+typedef struct sl_block_kernel {
   void (*forward) (const sl_call *c, int n, const real *s, real *w);
   void (*backward) (const sl_call *c, int n, const real *s, const real *w,
                     const real *dw, real *ds, real *dparam);
-} sl_block;
+} sl_block_kernel;
 
 /* (b) gate: head output o (n numbers) and projected input z -> y (n numbers). z
 ** and dz are NULL for a gate without an input. */
-typedef struct sl_gate {
+typedef struct sl_gate_kernel {
   void (*forward) (const sl_call *c, int n, const real *o, const real *z,
                    real *y);
   void (*backward) (const sl_call *c, int n, const real *o, const real *z,
                     const real *dy, real *d_o, real *dz, real *dparam);
-} sl_gate;
+} sl_gate_kernel;
 
 /* One head of one sequence: t >= 1 tokens, padding left out; query i sees keys
 ** lo[i] <= j < hi[i], of which there is one at least. Causal attention without
@@ -159,16 +159,16 @@ typedef struct sl_shape {
   const int *lo, *hi;
 } sl_shape;
 
-/* What a mix asks of the host for one head of one sequence, in reals; d_out,
+/* What a mixer asks of the host for one head of one sequence, in reals; d_out,
 ** the width of its output, is d_head unless plan says otherwise. */
 typedef struct sl_plan {
   size_t saved, scratch;
   int d_out;
 } sl_plan;
 
-/* (c) mix: the whole mechanism. in[i] is t x width(i), row-major, and NULL if
+/* (c) mixer: the whole mechanism. in[i] is t x width(i), row-major, and NULL if
 ** the options leave that input out; out is t x d_out. */
-typedef struct sl_mix {
+typedef struct sl_mixer_kernel {
   /* Called on any thread, with the longest t that will follow (kernels get
   ** every t up to it), d_head, and neither d_out nor lo and hi; d_out must not
   ** depend on t. */
@@ -183,7 +183,7 @@ typedef struct sl_mix {
   ** not seen), or NULL: it has none. */
   void (*weights) (const sl_call *c, const sl_shape *sh, const real *const *in,
                    real *w);
-} sl_mix;
+} sl_mixer_kernel;
 
 typedef struct sl_plugin {
   uint16_t abi_major, abi_minor;
@@ -195,14 +195,14 @@ typedef struct sl_plugin {
   const sl_param *params;
   const sl_input *inputs;
   int (*validate) (const void *config, char *err, size_t cap);
-  const sl_row *row; /* exactly one of row, gate and mix */
-  const sl_gate *gate;
-  const sl_mix *mix;
+  const sl_row_kernel *row; /* exactly one of row, gate and mixer */
+  const sl_gate_kernel *gate;
+  const sl_mixer_kernel *mixer;
   /* How options change the two lists, or NULL. It gets copies of them and may
   ** change width ({0, 0}: left out), init, scale and shared. Equal configs,
   ** equal lists. */
   void (*adapt) (const void *config, sl_param *params, sl_input *inputs);
-  const sl_block *block; /* NULL, or beside row */
+  const sl_block_kernel *block; /* NULL, or beside row */
 } sl_plugin;
 
 #define SL_ABI SL_ABI_MAJOR, SL_ABI_MINOR, sizeof (sl_plugin)

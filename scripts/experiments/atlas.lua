@@ -4,19 +4,19 @@
 -- most weight on position 1, that weight and what it contributes. Weight without
 -- contribution is parking; weight that is free because BOS's value is zero looks the same
 -- where a mechanism's weights need not sum to 1, so the two stand side by side. The tasks
--- are in scripts/sinklab/trial.lua; all but mean, unigram and backcopy are our own
+-- are in scripts/experiments/lib/trial.lua; all but mean, unigram and backcopy are our own
 -- extensions. Results are kept in trials.json one by one: an atlas that was interrupted
 -- goes on where it stopped when it is given the same --out=DIR, and so does one with more
 -- seeds, tasks or mechanisms.
 local lab = require "sinklab"
-local trial = require "sinklab.trial"
+local trial = require "experiments.lib.trial"
 
 local names = trial.names()
 
 local opt = lab.options {
   tasks = { names, "tasks", choices = names },
   attention = { { "softmax", "softmax1", "softmax+sigmoid_gate", "sparsemax", "softpick",
-    "sigmoid", "relu", "linear" }, "mechanisms, or map+gate" },
+    "sigmoid", "relu", "linear" }, "mechanisms, or mechanism+gate" },
   max_steps = { 2500, "at most so many steps", min = 0 },
   batch_size = { 64, "sequences a step", min = 1 },
   lr = { 2e-3, "learning rate", min = 0 },
@@ -41,7 +41,7 @@ local points = {}
 for _, task in ipairs(tasks) do
   for _, mechanism in ipairs(mechanisms) do
     for i = 1, seeds do
-      points[#points + 1] = { task = task, map = mechanism, seed = opt.seed + i - 1,
+      points[#points + 1] = { task = task, mechanism = mechanism, seed = opt.seed + i - 1,
         steps = opt.max_steps, batch = opt.batch_size, lr = opt.lr, stop = opt.stop_linf }
     end
   end

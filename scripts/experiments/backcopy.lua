@@ -143,7 +143,7 @@ local series, panels, rows = {}, {}, {}
 for _, mechanism in ipairs(opt.attention) do
   local model = lab.model.transformer { task = task, d_model = opt.d_model,
     layers = opt.num_layers, heads = 1, mlp = "relu", positions = "learned",
-    attention = { map = maps[mechanism] or mechanism }, seed = opt.seed }
+    attention = { mechanism = maps[mechanism] or mechanism }, seed = opt.seed }
   local log = lab.train(model, task, {
     optimizer = lab.optim.adamw { lr = opt.lr, betas = { 0.9, 0.99 },
       weight_decay = opt.weight_decay },

@@ -6,7 +6,7 @@
 -- weight on position 1 is that of the head with most of it. Results are kept one by one
 -- in trials.json: with the same --out=DIR an interrupted run goes on where it stopped.
 local lab = require "sinklab"
-local trial = require "sinklab.trial"
+local trial = require "experiments.lib.trial"
 
 -- Factors: name, and the values beside the base's, as fields of a trial.
 local factors = {
@@ -68,7 +68,7 @@ local points = {}
 for _, s in ipairs(settings) do
   for _, mechanism in ipairs(opt.attention) do
     for i = 1, seeds do
-      local p = { task = "mean", map = mechanism, seed = opt.seed + i - 1, lr = opt.lr,
+      local p = { task = "mean", mechanism = mechanism, seed = opt.seed + i - 1, lr = opt.lr,
         steps = opt.max_steps, batch = opt.batch_size, stop = opt.stop_linf }
       for key, value in pairs(s.change or {}) do p[key] = value end
       points[#points + 1] = p

@@ -35,7 +35,7 @@ local function trained(mechanism, seed)
   local label = mechanism .. "-" .. seed
   local model = lab.model.attention_only { task = task, layers = opt.num_layers,
     heads = opt.num_heads, residual = residual,
-    attention = { map = mechanism, scale = 1 }, init = lab.init.normal(0.02),
+    attention = { mechanism = mechanism, scale = 1 }, init = lab.init.normal(0.02),
     seed = seed }
   local log = lab.train(model, task, { label = label, seed = seed, steps = steps,
     optimizer = lab.optim.adam { lr = opt.lr, betas = { 0.9, 0.95 } },

@@ -31,7 +31,7 @@ local function trained(mechanism, layers, heads)
   local label = ("%s-%dl%dh"):format(mechanism, layers, heads)
   local model = lab.model.attention_only { task = task, layers = layers,
     heads = heads, residual = layers > 1,
-    attention = { map = mechanism, scale = 1 }, init = lab.init.normal(0.02),
+    attention = { mechanism = mechanism, scale = 1 }, init = lab.init.normal(0.02),
     seed = opt.seed }
   local log = lab.train(model, task, {
     optimizer = lab.optim.adam { lr = layers > 1 and 1e-4 or 1e-3,

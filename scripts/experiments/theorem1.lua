@@ -49,7 +49,7 @@ local run = lab.run()
 
 local function new_model(seed)
   return lab.model.attention_only { task = task,
-    attention = { map = opt.attention, scale = 1 }, init = lab.init.normal(0.02),
+    attention = { mechanism = opt.attention, scale = 1 }, init = lab.init.normal(0.02),
     seed = seed }
 end
 

@@ -46,7 +46,7 @@ local run = lab.run()
 --- One trained model, its log and its sinks.
 local function trained(task, mechanism, seed)
   local model = lab.model.attention_only { task = task, layers = layers, heads = heads,
-    residual = true, attention = { map = mechanism, scale = 1 },
+    residual = true, attention = { mechanism = mechanism, scale = 1 },
     init = lab.init.normal(0.02), seed = seed, dtype = opt.dtype }
   local log = lab.train(model, task, {
     optimizer = lab.optim.adam { lr = lr, betas = { 0.9, 0.95 } },

@@ -59,7 +59,7 @@ for i = 1, seeds do
   local seed = opt.seed + i - 1
   local label = ("%s-seed%d"):format(opt.attention, seed)
   local trained = lab.model.attention_only { task = task,
-    attention = { map = opt.attention, scale = 1 }, init = lab.init.normal(0.02),
+    attention = { mechanism = opt.attention, scale = 1 }, init = lab.init.normal(0.02),
     seed = seed }
   local log = lab.train(trained, task, {
     optimizer = lab.optim.adam { lr = opt.lr, betas = { 0.9, 0.95 } },

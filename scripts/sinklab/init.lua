@@ -3,8 +3,8 @@ local core = require "sinklab.core"
 
 -- name -> module and, where a module has several parts, which one.
 local parts = {
-  options = { "sinklab.options", "options" },
-  run = { "sinklab.run", "run" },
+  options = { "sinklab.cli.options", "options" },
+  run = { "sinklab.record.run", "run" },
   task = { "sinklab.task" },
   model = { "sinklab.model" },
   init = { "sinklab.model.init_values" },
@@ -12,15 +12,15 @@ local parts = {
   optim = { "sinklab.train.optim", "optim" },
   schedule = { "sinklab.train.optim", "schedule" },
   sweep = { "sinklab.sweep" },
-  sinks = { "sinklab.sinks" },
-  intervene = { "sinklab.intervene" },
+  sinks = { "sinklab.measure.sinks" },
+  intervene = { "sinklab.measure.intervene" },
   plot = { "sinklab.plot" },
-  witness = { "sinklab.witness" },
-  certify = { "sinklab.certify" },
-  text = { "sinklab.text" },
-  json = { "sinklab.json" },
-  runs = { "sinklab.runs" },
-  csv = { "sinklab.csv" },
+  witness = { "sinklab.theorem.witness" },
+  certify = { "sinklab.theorem.certify" },
+  text = { "sinklab.base.text" },
+  json = { "sinklab.base.json" },
+  runs = { "sinklab.record.runs" },
+  csv = { "sinklab.base.csv" },
   lm = { "sinklab.lm" },
 }
 
@@ -59,7 +59,7 @@ function Lab.__index(lab, name)
     value = core[name]
   end
   if value == nil then
-    local check = require "sinklab.check"
+    local check = require "sinklab.base.check"
     check.fail("lab.%s: no such name%s", tostring(name),
       check.did_you_mean(name, names(), nil, "lab.%s"))
   end

@@ -25,7 +25,7 @@ local task = lab.task.trigger_mean { seq_len = opt.seq_len, d_model = 8 }
 local rows, curves = {}, {}
 for _, mechanism in ipairs(opt.attention) do
   local model = lab.model.attention_only {
-    task = task, attention = { map = mechanism, scale = 1 }, seed = opt.seed }
+    task = task, attention = { mechanism = mechanism, scale = 1 }, seed = opt.seed }
 
   local log = lab.train(model, task, {
     optimizer = lab.optim.adam { lr = opt.lr }, batch = 64, steps = opt.max_steps,

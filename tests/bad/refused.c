@@ -25,10 +25,10 @@ static void backward (const sl_call *c, int n, const real *s, const real *w,
 #define SOME static __attribute__ ((unused)) const
 SOME char *const names[] = { "one", "two", NULL };
 SOME char *const no_names[] = { NULL };
-SOME sl_row whole_row = { forward, backward };
-SOME sl_row half_row = { forward, NULL };
-SOME sl_block whole_block = { forward, backward };
-SOME sl_block half_block = { NULL, backward };
+SOME sl_row_kernel whole_row = { forward, backward };
+SOME sl_row_kernel half_row = { forward, NULL };
+SOME sl_block_kernel whole_block = { forward, backward };
+SOME sl_block_kernel half_block = { NULL, backward };
 
 static void gate (const sl_call *c, int n, const real *o, const real *z,
                   real *y) {
@@ -42,9 +42,9 @@ static void gate_backward (const sl_call *c, int n, const real *o,
   (void)dparam;
 }
 
-SOME sl_gate whole_gate = { gate, gate_backward };
+SOME sl_gate_kernel whole_gate = { gate, gate_backward };
 SOME sl_input input[] = { { .name = "z", .width = { 1, 0 } }, { 0 } };
-SOME sl_mix no_mix = { 0 };
+SOME sl_mixer_kernel no_mix = { 0 };
 
 /* The defaults: an option list that is right, no parameters. */
 #define WHOLE \

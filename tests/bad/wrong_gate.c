@@ -26,7 +26,7 @@ static void backward (const sl_call *c, int n, const real *o, const real *z,
 #endif
 }
 
-static const sl_gate gate = { forward, backward };
+static const sl_gate_kernel gate = { forward, backward };
 
 #ifdef CASE_gate_claims
 #define FLAGS SL_NONNEGATIVE

@@ -306,7 +306,7 @@ static void backward_block (const sl_call *c, int n, const real *s,
   }
 }
 
-static const sl_block block = { forward_block, backward_block };
+static const sl_block_kernel block = { forward_block, backward_block };
 
 #elif defined CASE_block_past_end
 /* A block of zeros, and one more. */
@@ -331,7 +331,7 @@ static void backward_block (const sl_call *c, int n, const real *s,
   for (int i = 0; i < n * SL_QUERIES; i++) ds[i] = 0;
 }
 
-static const sl_block block = { forward_block, backward_block };
+static const sl_block_kernel block = { forward_block, backward_block };
 
 #else
 #error "no such case"
@@ -352,7 +352,7 @@ static void backward (const sl_call *c, int n, const real *s, const real *w,
 #define BLOCK NULL
 #endif
 
-static const sl_row row = { forward, backward };
+static const sl_row_kernel row = { forward, backward };
 
 SL_PLUGIN = { SL_ABI,
               CASE_NAME,

@@ -70,7 +70,7 @@ local function train(c, mechanism, seconds, steps, profile)
   local task = lab.task.trigger_mean { d_model = c.d, seq_len = c.L, residual = residual }
   local model = lab.model.attention_only { task = task, layers = c.layers,
     heads = c.heads, residual = residual,
-    attention = { map = mechanism, scale = 1 } }
+    attention = { mechanism = mechanism, scale = 1 } }
   local log = lab.train(model, task, { batch = c.batch, steps = steps, eval = 0,
     optimizer = lab.optim.adam { lr = 1e-4, betas = { 0.9, 0.95 } }, quiet = true,
     log_every = steps, stop = { seconds = seconds }, profile = profile })

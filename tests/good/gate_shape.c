@@ -18,7 +18,7 @@ static void backward (const sl_call *c, int n, const real *o, const real *z,
   }
 }
 
-static const sl_gate gate = { forward, backward };
+static const sl_gate_kernel gate = { forward, backward };
 
 SL_PLUGIN = { SL_ABI,           "gate_shape", "1.0", "output times input",
               .inputs = inputs, .gate = &gate };

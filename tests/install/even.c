@@ -13,7 +13,7 @@ static void backward (const sl_call *c, int n, const real *s, const real *w,
   for (int i = 0; i < n; i++) ds[i] = 0;
 }
 
-static const sl_row row = { forward, backward };
+static const sl_row_kernel row = { forward, backward };
 
 SL_PLUGIN = { SL_ABI,
               "even",

@@ -14,7 +14,7 @@ local run = lab.run()
 local task = lab.task.trigger_mean { d_model = 8, seq_len = 8, residual = true }
 for _, name in ipairs { "softmax", "relu" } do
   local model = lab.model.attention_only { task = task, layers = opt.layers, heads = 2,
-    residual = true, attention = { map = name }, seed = opt.seed }
+    residual = true, attention = { mechanism = name }, seed = opt.seed }
   local log = lab.train(model, task, { steps = 20, log_every = 5, batch = 32, eval = 64,
     quiet = true })
   local sinks = lab.sinks(model, task:batch { n = 16, trigger = 4 },

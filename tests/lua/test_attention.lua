@@ -149,7 +149,7 @@ end)
 
 check.test("operations refuse in a sentence", function()
   local softmax, x = core.mechanism "softmax", draw(1, 3, 4)
-  check.raises("mix.inputs[2]: expected a tensor, got number", core.mix,
+  check.raises("mixer.inputs[2]: expected a tensor, got number", core.mixer,
     { inputs = { core.zeros { 1, 2, 3 }, 4 } })
   check.raises("attention.q: expected a tensor, got nil",
     function() core.attention { k = x } end)

@@ -37,7 +37,7 @@ check.test("help and --help of one command", function()
   local r = sinklab("help", "plugin")
   check.equal({ r.code, r.err }, { 0, "" })
   for _, part in ipairs { "sinklab plugin check NAME|PATH [--seed=N] [--timeout=S]",
-    "sinklab plugin new row|gate|mix NAME [--dir=FOLDER]", "--threads=N" } do
+    "sinklab plugin new row|gate|mixer NAME [--dir=FOLDER]", "--threads=N" } do
     check.contains(r.out, part)
   end
   r = sinklab("plugin", "check", "--help")
@@ -70,7 +70,7 @@ check.test("help and --help of one command", function()
 end)
 
 check.test("every command says what it takes, and takes no more", function()
-  local command = require "sinklab.command"
+  local command = require "sinklab.cli.command"
   local function each(name, spec)
     for _, action in ipairs(spec.actions or {}) do
       each(name .. " " .. action.name, action)

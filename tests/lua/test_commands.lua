@@ -112,7 +112,7 @@ check.test("what may follow", function()
     { "plugin", "pl" }, { "check info list new", "plugin", "" },
     { "softmax softmax1 :file", "plugin", "info", "softma" },
     { "--seed=", "plugin", "check", "relu", "--se" },
-    { "gate mix row", "plugin", "new", "" }, { "", "plugin", "new", "row", "x" },
+    { "gate mixer row", "plugin", "new", "" }, { "", "plugin", "new", "row", "x" },
     { "theorem1 theorem2 theorem3 :file", "run", "theo" },
     { "--num_heads= --num_layers=", "run", "theorem2", "--num" },
     { "--attention=softmax --attention=softmax1", "run", "theorem2",

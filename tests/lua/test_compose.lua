@@ -37,26 +37,26 @@ end
 
 check.test("gradients of every parameter", function()
   for _, case in ipairs {
-    { { map = "softmax", gate = "sigmoid_gate" } },
-    { { map = "softmax", gate = { "sigmoid_gate", granularity = "headwise",
+    { { mechanism = "softmax", gate = "sigmoid_gate" } },
+    { { mechanism = "softmax", gate = { "sigmoid_gate", granularity = "headwise",
       shared = true } } },
-    { { map = "softmax", gate = "head_gate" }, { kv_heads = 1 } },
-    { { map = "linear", gate = { "head_gate", conditional = false } } },
-    { { map = "linear" }, { registers = 2 } },
-    { { map = "softmax", kv_bias = "k" } },
-    { { map = "softmax", kv_bias = "kv", causal = false }, { kv_heads = 1 } },
-    { { map = "softmax", kv_bias = { "kv", shared = true } }, { registers = 1 } },
-    { { map = "softmax", kv_bias = "v", window = 3 } },
-    { { map = "softmax", kv_bias = { "v", shared = true } } },
+    { { mechanism = "softmax", gate = "head_gate" }, { kv_heads = 1 } },
+    { { mechanism = "linear", gate = { "head_gate", conditional = false } } },
+    { { mechanism = "linear" }, { registers = 2 } },
+    { { mechanism = "softmax", kv_bias = "k" } },
+    { { mechanism = "softmax", kv_bias = "kv", causal = false }, { kv_heads = 1 } },
+    { { mechanism = "softmax", kv_bias = { "kv", shared = true } }, { registers = 1 } },
+    { { mechanism = "softmax", kv_bias = "v", window = 3 } },
+    { { mechanism = "softmax", kv_bias = { "v", shared = true } } },
   } do check_gradients(case[1], case[2]) end
 end)
 
 check.test("a model says what it is made of", function()
-  local m = model { map = { "relu", normaliser = "visible" },
+  local m = model { mechanism = { "relu", normaliser = "visible" },
     gate = { "head_gate", probability = 0.5 }, kv_bias = "k" }
   check.contains(tostring(m), "model attention_only: relu + head_gate, 2 layers")
   check.contains(tostring(m),
-    "attention: map relu (normaliser = visible), gate head_gate "
+    "attention: mechanism relu (normaliser = visible), gate head_gate "
     .. "(conditional = true, probability = 0.5), kv_bias k, scale 1, causal")
   check.contains(tostring(m), "layer2.head_gate.bias  (2, 1)")
   check.contains(tostring(m), "layer1.head_gate.gate  (2, 6)")
@@ -68,49 +68,49 @@ check.test("a model says what it is made of", function()
 end)
 
 check.test("plugins say how their parameters start", function()
-  local m = model { map = "softmax", gate = { "head_gate", probability = 0.25 } }
+  local m = model { mechanism = "softmax", gate = { "head_gate", probability = 0.25 } }
   check.close(flat(m:parameter "layer1.head_gate.bias"),
     { math.log(1 / 3), math.log(1 / 3) }, 1e-15)
-  local none = model { map = "softmax", gate = { "head_gate", conditional = false } }
+  local none = model { mechanism = "softmax", gate = { "head_gate", conditional = false } }
   check.equal(none:parameters()["layer1.head_gate.gate"], nil)
 end)
 
 check.test("options of the map: beside it, or in its table", function()
-  check.equal(model { map = "relu", normaliser = "length" }.mechanism,
-    model { map = { "relu", normaliser = "length" } }.mechanism)
-  check.equal(model({ map = { "relu" } }).mechanism, model("relu").mechanism)
-  refuse("attention: map: option 'normaliser' stands beside a table; move it inside: "
-    .. "{ \"relu\", normaliser = ... }", { map = { "relu" }, normaliser = "length" })
-  refuse("a table needs its map by name: attention = { map = { \"relu\", ... } }",
+  check.equal(model { mechanism = "relu", normaliser = "length" }.mechanism,
+    model { mechanism = { "relu", normaliser = "length" } }.mechanism)
+  check.equal(model({ mechanism = { "relu" } }).mechanism, model("relu").mechanism)
+  refuse("attention: mechanism: option 'normaliser' stands beside a table; move it inside: "
+    .. "{ \"relu\", normaliser = ... }", { mechanism = { "relu" }, normaliser = "length" })
+  refuse("a table needs its mechanism by name: attention = { mechanism = { \"relu\", ... } }",
     { "relu", normaliser = "length" })
-  refuse("attention: map: no such option 'windwo' (did you mean 'window'?)",
-    { map = "softmax", windwo = 3 })
+  refuse("attention: mechanism: no such option 'windwo' (did you mean 'window'?)",
+    { mechanism = "softmax", windwo = 3 })
   refuse("relu has no option 'normalizer' (did you mean 'normaliser'?)",
-    { map = { "relu", normalizer = "length" } })
-  refuse("the table has no name first", { map = { normaliser = "length" } })
+    { mechanism = { "relu", normalizer = "length" } })
+  refuse("the table has no name first", { mechanism = { normaliser = "length" } })
   refuse("head_gate: option probability is 0; expected a number from 1e-06 to 0.999999",
     { gate = { "head_gate", probability = 0 } })
 end)
 
 check.test("what does not go together is refused", function()
-  refuse("map is 'sigmoid_gate', which is a gate; expected a row or mix "
+  refuse("map is 'sigmoid_gate', which is a gate; expected a row or mixer "
     .. "(try gate = \"sigmoid_gate\")", "sigmoid_gate")
-  refuse("gate is 'softmax', which is a row; expected a gate (try map = \"softmax\")",
+  refuse("gate is 'softmax', which is a row; expected a gate (try mechanism = \"softmax\")",
     { gate = "softmax" })
   refuse("no plugin 'sigmod_gate' (did you mean 'sigmoid_gate'?)",
     { gate = "sigmod_gate" })
   refuse("'linear' does causal attention without a window only",
-    { map = "linear", causal = false })
+    { mechanism = "linear", causal = false })
   refuse("'linear' does causal attention without a window only",
-    { map = "linear", window = 2 })
+    { mechanism = "linear", window = 2 })
   refuse("kv_heads must be heads", "linear", { kv_heads = 1 })
-  refuse("kv_bias needs a row plugin as map; 'linear' is a mix",
-    { map = "linear", kv_bias = "k" })
+  refuse("kv_bias needs a row plugin as map; 'linear' is a mixer",
+    { mechanism = "linear", kv_bias = "k" })
   refuse("kv_bias is 'q'; it must be \"k\", \"v\" or \"kv\"", { kv_bias = "q" })
   refuse("kv_bias: no such option 'sharing'; it takes shared",
     { kv_bias = { "k", sharing = true } })
   refuse("a key bias does not go with a window", { kv_bias = "k", window = 2 })
-  check.raises("positions 'rotary' need a row plugin as map; 'linear' is a mix",
+  check.raises("positions 'rotary' need a row plugin as map; 'linear' is a mixer",
     function()
     lab.model.transformer { task = task, heads = 1, positions = "rotary",
       attention = "linear" }
@@ -120,19 +120,19 @@ end)
 check.test("operations refuse in a sentence", function()
   local linear, gate = core.mechanism "linear", core.mechanism "sigmoid_gate"
   local x = core.zeros({ 2, 3, 4 }, "f64")
-  local function mix(part, o)
+  local function mixer(part, o)
     o.mechanism = o.mechanism or linear
-    check.raises(part, core.mix, o)
+    check.raises(part, core.mixer, o)
   end
-  mix("mix: 2 inputs; plugin 'linear' has 3", { inputs = { x, x }, d_head = 4 })
-  mix("input 'v' of plugin 'linear' is (2, 3, 5); expected (2, 3, 4)",
+  mixer("mixer: 2 inputs; plugin 'linear' has 3", { inputs = { x, x }, d_head = 4 })
+  mixer("input 'v' of plugin 'linear' is (2, 3, 5); expected (2, 3, 4)",
     { inputs = { x, x, core.zeros({ 2, 3, 5 }, "f64") }, d_head = 4 })
-  mix("plugin 'linear' does causal attention without a window only; "
+  mixer("plugin 'linear' does causal attention without a window only; "
     .. "causal = false was asked for",
     { inputs = { x, x, x }, d_head = 4, causal = false })
-  mix("mix: plugin 'sigmoid_gate' is a gate; expected a mix",
+  mixer("mixer: plugin 'sigmoid_gate' is a gate; expected a mixer",
     { inputs = { x }, d_head = 4, mechanism = gate })
-  mix("mix.inputs: expected a list of at most 6 tensors, got nil", {})
+  mixer("mixer.inputs: expected a list of at most 6 tensors, got nil", {})
   check.raises("input 'gate' of plugin 'sigmoid_gate' is (2, 3, 4); expected (2, 3, 6)",
     core.gate, { o = core.zeros({ 2, 3, 6 }, "f64"), z = x, mechanism = gate, heads = 2 })
   check.raises("gate: 1 inputs; expected 2", core.gate, { o = x, mechanism = gate })
@@ -141,7 +141,7 @@ check.test("operations refuse in a sentence", function()
 end)
 
 check.test("a gate is o times a sigmoid of W x", function()
-  local m = model({ map = "softmax", gate = "sigmoid_gate" }, { layers = 1 })
+  local m = model({ mechanism = "softmax", gate = "sigmoid_gate" }, { layers = 1 })
   local plain = model("softmax", { layers = 1 })
   for _, name in ipairs { "w_q", "w_k", "w_v", "w_o" } do
     plain:set("layer1." .. name, m:parameter("layer1." .. name))
@@ -160,7 +160,7 @@ end)
 check.test("a key bias is one more key; a value bias is added", function()
   local x = task:batch { n = 2, dtype = "f64" }.x
   for _, kind in ipairs { "k", "kv", "v" } do
-    local m = model({ map = "softmax", kv_bias = kind }, { layers = 1, heads = 1 })
+    local m = model({ mechanism = "softmax", kv_bias = kind }, { layers = 1, heads = 1 })
     local p = m:parameters()
     local q, k, v = core.linear(x, p["layer1.w_q"]), core.linear(x, p["layer1.w_k"]),
         core.linear(x, p["layer1.w_v"])
@@ -210,7 +210,7 @@ end)
 
 check.test("models are saved and loaded by the names of plugins' parameters", function()
   local path = os.getenv "SINKLAB_TEST_SCRATCH" .. "/compose.safetensors"
-  local a = { map = "linear", gate = "head_gate", kv_bias = nil }
+  local a = { mechanism = "linear", gate = "head_gate", kv_bias = nil }
   local m = model(a, { registers = 1 })
   assert(m:save(path))
   local other = model(a, { registers = 1, seed = 9 })
@@ -253,7 +253,7 @@ check.test("mass on nothing, and a key bias as a column of its own", function()
   local one = { layers = 1, heads = 1 }
   -- softmax1 is softmax with one more score of 0, whose weight goes nowhere
   for _, map in ipairs { "softmax1", "softmax" } do
-    local m = model(map == "softmax" and { map = map, kv_bias = "k" } or map, one)
+    local m = model(map == "softmax" and { mechanism = map, kv_bias = "k" } or map, one)
     if map == "softmax" then m:parameter "layer1.k_bias":fill(0) end
     local found = lab.sinks(m, batch)
     local q = core.linear(batch.x, m:parameter "layer1.w_q")
@@ -301,7 +301,7 @@ check.test("mass on nothing, and a key bias as a column of its own", function()
 end)
 
 check.test("registers have no position in measurements", function()
-  local m = model({ map = "softmax", kv_bias = "kv" }, { registers = 2, layers = 1,
+  local m = model({ mechanism = "softmax", kv_bias = "kv" }, { registers = 2, layers = 1,
     heads = 1 })
   local batch = task:batch { n = 4, dtype = "f64" }
   local found = lab.sinks(m, batch)
@@ -344,8 +344,8 @@ check.test("registers have no position in measurements", function()
   check.equal(short.empty_rows, 3 + 6 + 7)
 end)
 
-check.test("a mix shows its weights", function()
-  local m = model({ map = { "linear", feature = "identity", normalise = false } },
+check.test("a mixer shows its weights", function()
+  local m = model({ mechanism = { "linear", feature = "identity", normalise = false } },
     { layers = 1, heads = 1 })
   local batch = task:batch { n = 3, dtype = "f64" }
   local found = lab.sinks(m, batch)
@@ -366,9 +366,9 @@ check.test("a mix shows its weights", function()
   check.equal(found.heads[1].abs_mass > math.abs(found.heads[1].row_mass), true)
   check.equal(found.null_mass, nil)
   -- one without weights has nothing to show
-  local path = os.getenv "SINKLAB_BINARY":match "^(.*)/" .. "/tests/good/mix_shape.so"
+  local path = os.getenv "SINKLAB_BINARY":match "^(.*)/" .. "/tests/good/mixer_shape.so"
   local blind = model(path, { layers = 1 })
-  check.raises("lab.sinks: 'mix_shape' is a mix without weights: "
+  check.raises("lab.sinks: 'mixer_shape' is a mixer without weights: "
     .. "there is nothing to measure", lab.sinks, blind, batch)
 end)
 
@@ -379,7 +379,7 @@ check.test("figures show what is not on tokens as a first column", function()
     return lab.plot.heads(lab.sinks(m, batch), { null = true })
   end
   check.contains(figure("softmax1"):text(), "null  3")
-  check.contains(figure({ map = "softmax", kv_bias = "k" }):text(), "virtual")
+  check.contains(figure({ mechanism = "softmax", kv_bias = "k" }):text(), "virtual")
   check.contains(figure("softmax1", { registers = 1 }):text(), "other")
   check.raises("the mechanism measured does not say that it leaves mass on nothing",
     figure, "softmax")

@@ -37,7 +37,7 @@ for block in manual:gmatch "\n```experiment\n(.-)```" do
 end
 
 check.test("every experiment is in the manual", function()
-  for _, name in ipairs(require "sinklab.experiments".names()) do
+  for _, name in ipairs(require "sinklab.cli.experiments".names()) do
     check.equal(seen[name] ~= nil, true, name)
   end
 end)

@@ -39,12 +39,12 @@ local task = lab.task.trigger_mean { d_model = 8, seq_len = 5 }
 
 --- golden name -> attention, and its matrices by the names of the model.
 local layers = {
-  gated_elementwise = { { map = "softmax", gate = "sigmoid_gate", scale = 0.5 },
+  gated_elementwise = { { mechanism = "softmax", gate = "sigmoid_gate", scale = 0.5 },
     W_Q = "w_q", W_K = "w_k", W_V = "w_v", W_O = "w_o", W_G = "sigmoid_gate.gate" },
-  gated_headwise = { { map = "softmax", scale = 0.5,
+  gated_headwise = { { mechanism = "softmax", scale = 0.5,
       gate = { "sigmoid_gate", granularity = "headwise" } },
     W_Q = "w_q", W_K = "w_k", W_V = "w_v", W_O = "w_o", W_G = "sigmoid_gate.gate" },
-  linear_elu1 = { { map = "linear", scale = 1 },
+  linear_elu1 = { { mechanism = "linear", scale = 1 },
     W_Q = "linear.q", W_K = "linear.k", W_V = "linear.v", W_O = "w_o" },
 }
 
@@ -58,7 +58,7 @@ for name, more in pairs { diff_plain = { norm = false },
   for key, value in pairs(lambdas) do map[key] = value end
   for key, value in pairs(more) do map[key] = value end
   for golden, own in pairs(differential) do given[golden] = own end
-  given[1] = { map = map, scale = 0.5 }
+  given[1] = { mechanism = map, scale = 0.5 }
   layers[name] = given
 end
 

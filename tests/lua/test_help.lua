@@ -6,7 +6,7 @@ local core = require "sinklab.core"
 local doc = require "sinklab.help.doc"
 local help = require "sinklab.help"
 local lab = require "sinklab"
-local options = require "sinklab.check"
+local options = require "sinklab.base.check"
 
 
 -- What a doc comment says.

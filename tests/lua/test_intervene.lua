@@ -8,7 +8,7 @@ local T, S, D, H, W = 7, 5, 6, 4, 3
 local function model_of(map, more)
   local task = lab.task.trigger_mean { seq_len = T, d_model = D }
   local o = { task = task, layers = 2, heads = H, kv_heads = 2, d_head = W, seed = 3,
-    residual = true, dtype = "f64", attention = { map = map },
+    residual = true, dtype = "f64", attention = { mechanism = map },
     init = lab.init.normal(0.5) }
   for key, value in pairs(more or {}) do o[key] = value end
   return lab.model.attention_only(o), task
@@ -302,7 +302,7 @@ check.test("mean values and frozen patterns", function()
   check.equal(math.abs(a[1].change.plain) > 1e-6, true)
 end)
 
-check.test("other models: registers, ALiBi, rotary, gates, classes, a mix", function()
+check.test("other models: registers, ALiBi, rotary, gates, classes, a mixer", function()
   local task = lab.task { name = "copy", seq_len = T, vocab = 5, sample = function(t, B)
     local x = t:randint(0, 4, { B, T })
     return { x = x, y = x }
@@ -311,7 +311,7 @@ check.test("other models: registers, ALiBi, rotary, gates, classes, a mix", func
     for _, map in ipairs { "softmax", "sinklogit" } do
       local model = lab.model.transformer { task = task, layers = 2, heads = 2,
         d_model = 8, positions = positions, registers = 1, dtype = "f64",
-        attention = { map = map, gate = "sigmoid_gate" }, init = lab.init.normal(0.4) }
+        attention = { mechanism = map, gate = "sigmoid_gate" }, init = lab.init.normal(0.4) }
       local b = task:batch { n = 3, dtype = "f64" }
       local e = lab.intervene(model, b, { { remove = 3 }, { value = { position = T } } })
       local loss = task.loss(model:forward(b.x), b):item()
@@ -326,7 +326,7 @@ check.test("other models: registers, ALiBi, rotary, gates, classes, a mix", func
   local b = trigger:batch { n = 3, dtype = "f64" }
   local e = lab.intervene(linear, b, { { zero = true } })
   check.equal(math.abs(e[1].change.plain) > 1e-9, true)
-  check.raises("'retention' is a mix, whose heads can be zeroed only", lab.intervene,
+  check.raises("'retention' is a mixer, whose heads can be zeroed only", lab.intervene,
     linear, b, { { off = 1 } })
 end)
 

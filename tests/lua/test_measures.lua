@@ -11,7 +11,7 @@ local GROUPS = { "columns", "share", "norms", "logits" }
 local function model_of(map, more)
   local task = lab.task.trigger_mean { seq_len = T, d_model = 8 }
   local o = { task = task, layers = 2, heads = 2, d_head = 3, residual = true, seed = 4,
-    dtype = "f64", attention = { map = map }, init = lab.init.normal(0.6) }
+    dtype = "f64", attention = { mechanism = map }, init = lab.init.normal(0.6) }
   for key, value in pairs(more or {}) do o[key] = value end
   return lab.model.attention_only(o), task
 end
@@ -361,7 +361,7 @@ check.test("packed documents measure as they do alone", function()
 end)
 
 check.test("full attention is not packed", function()
-  local full = model_of("softmax", { attention = { map = "softmax", causal = false } })
+  local full = model_of("softmax", { attention = { mechanism = "softmax", causal = false } })
   local b = labelled(task)
   check.raises("packed documents need causal attention", lab.sinks, full, b)
   b.documents = nil
@@ -433,7 +433,7 @@ check.test("a record holds all but tensors", function()
   local b = labelled(task)
   local found = lab.sinks(model, b, { measures = "all", thresholds = { 0.1, 0.2 },
     keep = { { 1, 2 } } })
-  local json = require "sinklab.json"
+  local json = require "sinklab.base.json"
   local back = core.json_decode(json.encode(found:record()))
   check.close(back.heads[3].classes.plain.entropy,
     found.heads[3].classes.plain.entropy, 0)
@@ -448,7 +448,7 @@ check.test("docs/measures.md says what every measure is", function()
   local file <close> = assert(io.open(path))
   local text = file:read "a"
   local missing = {}
-  for _, names in pairs(require "sinklab.sinks.measures".groups) do
+  for _, names in pairs(require "sinklab.measure.measures".groups) do
     for _, name in ipairs(names) do
       if not text:find("`" .. name .. "`", 1, true)
           and not text:find("`" .. name .. "[", 1, true) then

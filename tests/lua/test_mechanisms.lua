@@ -39,7 +39,7 @@ check.test("the manual says what plugins say, and what was measured", function()
   for _, part in ipairs {
     "| [sinklogit](#sinklogit) | row | softmax with one learned logit",
     "[1905.05702](https://arxiv.org/abs/1905.05702)",
-    '| entmax-1.25 | `{ map = "entmax", alpha = 1.25 }` |',
+    '| entmax-1.25 | `{ mechanism = "entmax", alpha = 1.25 }` |',
     "| `alpha` | 1.5 | 1 to 2 | 1 is softmax",
     "w_i = exp (s_i) / (exp (b) + sum_j exp (s_j))",
     "at most 2 steps", "Parameter `logit` of each head: score of",

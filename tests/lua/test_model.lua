@@ -235,7 +235,7 @@ end)
 check.test("attention_only is MHA alone, or added", function()
   local o = { task = numbers, heads = 2, dtype = "f64", seed = 4,
     init = lab.init.normal(0.3),
-    attention = { map = "softmax", scale = 1 / math.sqrt(8) } }
+    attention = { mechanism = "softmax", scale = 1 / math.sqrt(8) } }
   local alone = lab.model.attention_only(o)
   o.residual = true
   local added = lab.model.attention_only(o)

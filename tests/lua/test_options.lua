@@ -95,7 +95,7 @@ check.test("a wrong declaration is blamed on its line", function()
     ["{ x = { 1, doc = 2 } }"] = "'x': doc must be a string, got a number",
     ["{ x = { 1, min = 2 } }"] = "the default of 'x' must be at least 2",
     ["{ x = { { 1, 2 }, min = 2 } }"] = "the default of 'x' must be at least 2",
-    ["{ x = { { 1, 'a' }, 'doc' } }"] = "the list of 'x' mixes numbers and strings",
+    ["{ x = { { 1, 'a' }, 'doc' } }"] = "the list of 'x' mixers numbers and strings",
     ["{ 1 }"] = "'1' is no name for an option",
     ["'x'"] = "expected a table of defaults, got a string",
     ["{ seed = 0 }\nprint(opt.sed)"] = "no option 'sed' was declared "

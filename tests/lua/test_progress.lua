@@ -2,7 +2,7 @@
 local check = require "check"
 local process = require "process"
 local core = require "sinklab.core"
-local progress = require "sinklab.progress"
+local progress = require "sinklab.base.progress"
 
 --- Run f with a clock of its own and standard error kept; what was written.
 local function watched(f)

@@ -2,12 +2,12 @@
 -- check_lua_repl.c types into a real terminal.
 local check = require "check"
 local process = require "process"
-local complete = require "sinklab.repl.complete"
+local complete = require "sinklab.prompt.complete"
 local help_text = require "sinklab.help.text"
 local lab = require "sinklab"
-local repl = require "sinklab.repl"
-local scan = require "sinklab.repl.scan"
-local show = require "sinklab.repl.show"
+local repl = require "sinklab.prompt"
+local scan = require "sinklab.prompt.scan"
+local show = require "sinklab.prompt.show"
 
 local folder = process.folder "repl"
 
@@ -135,7 +135,7 @@ check.test("in quotes: plugins, choices, files", function()
   local cases = {
     { 'lab.mechanism "softpi', "ck", "softpick" },
     { 'lab.model.attention_only { task = task, attention = "softpi', "ck", "softpick" },
-    { "{ attention = { map = 'clipped", "_softmax", "clipped_softmax" },
+    { "{ attention = { mechanism = 'clipped", "_softmax", "clipped_softmax" },
     { "{ attention = { gate = 'sig", "moid_gate", "sigmoid_gate" },
     { '{ attention = { "softpi', "ck", "softpick" },
     { 'lab.model.transformer { norm = "', "", "layer none rms" },
@@ -150,7 +150,7 @@ check.test("in quotes: plugins, choices, files", function()
     local insert, list = tab(case[1])
     check.equal({ insert, list }, { case[2], case[3] }, case[1])
   end
-  check.equal((select(2, tab '{ attention = { map = "sigmoid_g')), "") -- a gate is no map
+  check.equal((select(2, tab '{ attention = { mechanism = "sigmoid_g')), "") -- a gate is no map
 end)
 
 check.test("a blank line is indented", function()

@@ -240,7 +240,7 @@ check.test("a run opened at the prompt ends with it; a new one ends the one befo
 local model = [[
 local task = lab.task.trigger_mean { d_model = 8, seq_len = 6 }
 local model = lab.model.attention_only { task = task,
-  attention = { map = "softmax", scale = 1 } }
+  attention = { mechanism = "softmax", scale = 1 } }
 ]]
 
 check.test("arrays and weights read back", function()

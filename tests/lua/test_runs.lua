@@ -250,7 +250,7 @@ end)
 check.test("eight writers killed at random lose no committed record", function()
   process.shell("rm -rf '" .. folder .. "/runs'")
   process.write(folder .. "/writer.lua", [[
-local core, records = require "sinklab.core", require "sinklab.runs.records"
+local core, records = require "sinklab.core", require "sinklab.record.records"
 local who = require "sinklab".options { who = 1 }.who
 local log <close> = io.open("committed" .. who, "w")
 log:setvbuf "no"

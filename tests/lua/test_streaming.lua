@@ -123,7 +123,7 @@ end)
 check.test("keep and maps of a model agree", function()
   local task = lab.task.trigger_mean { seq_len = 9 }
   local model = lab.model.attention_only { task = task, layers = 2, heads = 3,
-    registers = 2, attention = { map = "softmax1" } }
+    registers = 2, attention = { mechanism = "softmax1" } }
   local batch = task:batch { n = 8 }
   local all = lab.sinks(model, batch)
   local some = lab.sinks(model, batch, { keep = { { 2, 1 }, { 1, 3 } } })

@@ -334,7 +334,7 @@ check.test("backcopy: variants, BOS tokens and the delimiter", function()
     end
   end
   local copies, at = 0, 0
-  task, batch = rows { variant = "interpolate", mix = 0.25 }
+  task, batch = rows { variant = "interpolate", mixer = 0.25 }
   for s, x in ipairs(batch.x) do
     for i = 3, #x do
       if batch.is_trigger[s][i] == 1 and x[i - 1] ~= x[i] then

@@ -1,7 +1,7 @@
 -- test_text.lua - tables for the terminal, and how the prompt prints results.
 local check = require "check"
 local lab = require "sinklab"
-local show = require "sinklab.repl.show".print
+local show = require "sinklab.prompt.show".print
 
 check.test("numbers to the right, words to the left", function()
   check.equal(lab.text.table({ "name", "value" }, { { "a", 1.5 }, { "bcd", -10 } }),

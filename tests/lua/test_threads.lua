@@ -45,8 +45,8 @@ for sample = 1, 2 * B, B do
   end, { n = B })
 end
 show("measured", c:finish())
-local y = lab.mix { inputs = { q, q, q }, mechanism = linear, heads = H, d_head = D }
-show("mix", y)
+local y = lab.mixer { inputs = { q, q, q }, mechanism = linear, heads = H, d_head = D }
+show("mixer", y)
 ]])
 
 check.test("1, 2 and 5 threads", function()
@@ -56,7 +56,7 @@ check.test("1, 2 and 5 threads", function()
       "--threads=" .. threads, "--out=" .. threads }, { folder = folder })
     check.equal(r.code, 0, r.err)
     check.contains(r.out, "measured.heads.24.")
-    check.contains(r.out, "mix.")
+    check.contains(r.out, "mixer.")
     want = want or r.out
     local other = r.out:gmatch "[^\n]+"
     for line in want:gmatch "[^\n]+" do

@@ -174,7 +174,7 @@ end)
 check.test("mass on a learned key is a column of its own, not position 1's", function()
   local task = lab.task.trigger_mean { seq_len = 8 }
   local model = lab.model.attention_only { task = task, dtype = "f64",
-    attention = { map = "softmax", kv_bias = "k" },
+    attention = { mechanism = "softmax", kv_bias = "k" },
     init = lab.init.normal(0.02) }
   -- a key bias that every query prefers: Sink_* near 1, Sink_1 gone
   for name, p in pairs(model:parameters()) do

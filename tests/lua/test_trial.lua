@@ -2,7 +2,7 @@
 local check = require "check"
 local process = require "process"
 local lab = require "sinklab"
-local trial = require "sinklab.trial"
+local trial = require "experiments.lib.trial"
 
 local folder = process.folder "trial"
 
@@ -18,14 +18,14 @@ end)
 check.test("what a point says is what is trained", function()
   local base = trial.run { steps = 1, batch = 8, samples = 8 }
   for key, value in pairs { lr = 1, optimizer = "sgd", init = 0.5, layers = 2, heads = 2,
-    seed = 1, positions = "alibi", norm = "rms", d_model = 8, seq_len = 5, map = "relu",
+    seed = 1, positions = "alibi", norm = "rms", d_model = 8, seq_len = 5, mechanism = "relu",
     task = "sum", batch = 4, default = 0.5 } do
     local r = trial.run { steps = 1, batch = 8, samples = 8, [key] = value }
     check.equal(r.error ~= base.error or r.first ~= base.first, true, key)
   end
   local solved = trial.run { task = "idle", steps = 500 }
   check.equal({ solved.stopped_by, solved.error < 0.1 }, { "linf", true })
-  check.equal(trial.run { map = "softmax+sigmoid_gate", steps = 1, batch = 8,
+  check.equal(trial.run { mechanism = "softmax+sigmoid_gate", steps = 1, batch = 8,
     samples = 8 }.first > 0, true)
 end)
 
@@ -51,7 +51,7 @@ check.test("only what is missing runs; what fails is told and not kept", functio
   local store = trial.store(path)
   local points = { { task = "idle", steps = 1, batch = 8, samples = 8 },
     { task = "idle", steps = 1, batch = 8, samples = 8, seed = 1 },
-    { task = "idle", steps = 1, batch = 8, samples = 8, map = "no_such" } }
+    { task = "idle", steps = 1, batch = 8, samples = 8, mechanism = "no_such" } }
   store:put(points[1], { mark = 1 })
   local results, failures = trial.all(points, store, "test")
   check.equal(results[1], { mark = 1 })

@@ -1,4 +1,4 @@
-/* cases_compose.c - gradient cases of the gate and mix ops, with the plugins
+/* cases_compose.c - gradient cases of the gate and mixer ops, with the plugins
 ** that come with sinklab. */
 #include "attention/attention.h"
 #include "support/inputs.h"
@@ -10,12 +10,12 @@ typedef struct setting {
   const char *plugin;
   sl_setting options[3]; /* up to the first without a name */
   sl_gate_attr gate;
-  sl_mix_attr mix;
+  sl_mixer_attr mixer;
 } setting;
 
 #define GATE(...) .gate = { .heads = 2, __VA_ARGS__ }
 #define MIX(by, ...)                                                          \
-  .mix = {                                                                    \
+  .mixer = {                                                                  \
     .heads = 2, .d_head = 3, .scale = by, .visibility = { 1, 0 }, __VA_ARGS__ \
   }
 
@@ -52,7 +52,7 @@ static setting
     narrow = {
       "differential",
       { { "wide", 0, NULL }, { "learned", 0, NULL }, { "norm", 0, NULL } },
-      .mix = { .heads = 2, .d_head = 2, .scale = 1, .visibility = { 0, 3 } }
+      .mixer = { .heads = 2, .d_head = 2, .scale = 1, .visibility = { 0, 3 } }
     };
 
 static setting *const settings[] = {
@@ -66,11 +66,12 @@ static setting *const settings[] = {
       __VA_ARGS__                                                  \
     }                                                              \
   }
-#define MIXED(setting, note, step, n, ...)                                     \
-  {                                                                            \
-    .op = "mix", #setting note, &setting.mix, .kink = step, .n_in = n, .in = { \
-      __VA_ARGS__                                                              \
-    }                                                                          \
+#define MIXED(setting, note, step, n, ...)                                 \
+  {                                                                        \
+    .op = "mixer", #setting note, &setting.mixer, .kink = step, .n_in = n, \
+    .in = {                                                                \
+      __VA_ARGS__                                                          \
+    }                                                                      \
   }
 #define QKV(t) \
   IN (-1, 1, 3, 2, t, 6), IN (-1, 1, 3, 2, t, 6), IN (-1, 1, 3, 2, t, 6)
@@ -115,7 +116,7 @@ const op_case *cases_compose (void) {
     while (n < 3 && s->options[n].name) n++;
     m = sl_mechanism_new (l, n, s->options, &e);
     ck_assert_msg (m != NULL, "%s", e.text);
-    s->gate.mechanism = s->mix.mechanism = m;
+    s->gate.mechanism = s->mixer.mechanism = m;
   }
   return cases;
 }

@@ -42,12 +42,14 @@ void op_bench_input (op_bench *b, int ndim, const ptrdiff_t *dim,
   b->n_in++;
 }
 
-static int infer (op_bench *b, sl_infer *q, sl_error *e) {
+static int shapes (op_bench *b, sl_shape_query *q, sl_error *e) {
   static sl_view shapes[SL_MAX_IN];
   memcpy (shapes, b->in, sizeof shapes);
   for (int i = 0; i < b->n_in; i++) shapes[i].data = NULL;
-  *q = (sl_infer){ .attr = b->attr, .n_in = b->n_in, .in = shapes, .n_out = 1 };
-  return b->op->infer (q, e);
+  *q = (sl_shape_query){
+    .attr = b->attr, .n_in = b->n_in, .in = shapes, .n_out = 1
+  };
+  return b->op->shapes (q, e);
 }
 
 static sl_run run_of (op_bench *b) {
@@ -65,10 +67,10 @@ static sl_run run_of (op_bench *b) {
 }
 
 void op_bench_forward (op_bench *b) {
-  sl_infer q;
+  sl_shape_query q;
   sl_error e = { "" };
   sl_run r;
-  if (infer (b, &q, &e)) ck_abort_msg ("%s: %s", b->op->name, e.text);
+  if (shapes (b, &q, &e)) ck_abort_msg ("%s: %s", b->op->name, e.text);
   b->out[0] = q.out[0];
   sl_view_pack (&b->out[0]);
   b->out[0].data = poisoned (b, sl_view_count (&b->out[0]));
@@ -123,9 +125,9 @@ void op_bench_backward (op_bench *b, const double *dout) {
 
 const char *op_bench_refusal (op_bench *b) {
   static sl_error e;
-  sl_infer q;
+  sl_shape_query q;
   e.text[0] = '\0';
-  if (infer (b, &q, &e) == 0) ck_abort_msg ("%s took the inputs", b->op->name);
+  if (shapes (b, &q, &e) == 0) ck_abort_msg ("%s took the inputs", b->op->name);
   return e.text;
 }
 

@@ -32,7 +32,7 @@ void op_bench_forward (op_bench *b);
 /* Gradients for this cotangent of output 0 (row-major), added to b->din. The
 ** first time, what an op with SL_OP_ASSIGNS assigns must be the same. */
 void op_bench_backward (op_bench *b, const double *dout);
-/* The sentence with which infer refuses the inputs; fails if it takes them. */
+/* The sentence with which shapes refuses the inputs; fails if it takes them. */
 const char *op_bench_refusal (op_bench *b);
 void op_bench_free (op_bench *b);
 

@@ -31,7 +31,7 @@ typedef struct bench {
   uint64_t seed;
   uint32_t drawn;
   store in[SL_MAX_IN];
-  sl_infer q;
+  sl_shape_query q;
   sl_view in_view[SL_MAX_IN], din[SL_MAX_IN], out[SL_MAX_OUT], dout[SL_MAX_OUT];
   double *saved, *scratch;
 } bench;
@@ -137,8 +137,8 @@ static void set_up (bench *b) {
     shapes[k] = b->in_view[k];
     shapes[k].data = NULL;
   }
-  b->q = (sl_infer){ .attr = c->attr, .n_in = c->n_in, .in = shapes };
-  if (b->op->infer (&b->q, &e))
+  b->q = (sl_shape_query){ .attr = c->attr, .n_in = c->n_in, .in = shapes };
+  if (b->op->shapes (&b->q, &e))
     ck_abort_msg ("%s (%s): %s", c->op, c->note, e.text);
   ck_assert_int_ge (b->q.n_out, 1);
   ck_assert_int_le (b->q.n_out, SL_MAX_OUT);

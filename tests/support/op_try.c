@@ -91,14 +91,14 @@ sl_tensor *op_gradient (op_try *t, const char *name, const void *attr, int n_in,
                         sl_tensor *const *in, int k, sl_tensor *cotangent) {
   const sl_op *op = find (t, name);
   sl_view x[SL_MAX_IN], din[SL_MAX_IN], y, dy = sl_tensor_view (cotangent);
-  sl_infer q = { .attr = attr, .n_in = n_in, .in = x };
+  sl_shape_query q = { .attr = attr, .n_in = n_in, .in = x };
   sl_error e = { "" };
   sl_tensor *gradient = op_zeros (t, in[k]->ndim, in[k]->dim);
   for (int i = 0; i < n_in; i++) {
     din[i] = x[i] = sl_tensor_view (in[i]);
     din[i].data = i == k ? sl_tensor_view (gradient).data : NULL;
   }
-  if (op->infer (&q, &e)) ck_abort_msg ("%s: %s", name, e.text);
+  if (op->shapes (&q, &e)) ck_abort_msg ("%s: %s", name, e.text);
   y = q.out[0];
   sl_view_pack (&y);
   y.data = sl_alloc (sl_view_count (&y), sl_dtype_size (t->dtype));

@@ -23,21 +23,21 @@ void show_head (const show *s, const sl_observer *o, int n, int l, int h) {
   show_convert (apart, 2 * SHOW_MOST, s->dtype, value);
   for (int r = 0; r < s->t; r += s->block) {
     const int k = s->t - r < s->block ? s->t - r : s->block;
-    sl_rows block = { .layer = l,
-                      .sample = n,
-                      .head = h,
-                      .t = s->t,
-                      .length = length,
-                      .row = r,
-                      .rows = k,
-                      .dtype = s->dtype,
-                      .stride = s->t,
-                      .weights = rows,
-                      .lo = lo,
-                      .hi = hi,
-                      .value = s->value ? value : NULL,
-                      .value_step = 2,
-                      .d_value = s->d_value };
+    sl_weight_rows block = { .layer = l,
+                             .sample = n,
+                             .head = h,
+                             .t = s->t,
+                             .length = length,
+                             .row = r,
+                             .rows = k,
+                             .dtype = s->dtype,
+                             .stride = s->t,
+                             .weights = rows,
+                             .lo = lo,
+                             .hi = hi,
+                             .value = s->value ? value : NULL,
+                             .value_step = 2,
+                             .d_value = s->d_value };
     if (s->only_row >= 0 && s->only_row != r) continue;
     show_convert (s->w + (head * (size_t)s->t + (size_t)r) * (size_t)s->t,
                   (size_t)(k * s->t), s->dtype, rows);

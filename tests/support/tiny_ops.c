@@ -18,7 +18,7 @@ static double *spread (const sl_view *v, const sl_view *of, size_t index) {
 }
 
 /* blend (a, b) -> p = a * b, h = sum of p^2 / 2; saves b as it was spread. */
-static int blend_infer (sl_infer *q, sl_error *e) {
+static int blend_infer (sl_shape_query *q, sl_error *e) {
   q->n_out = 2;
   if (sl_broadcast_shape (&q->in[0], &q->in[1], &q->out[0], e) < 0) return -1;
   q->saved = q->scratch = sl_view_count (&q->out[0]);
@@ -51,7 +51,7 @@ static void blend_backward (const sl_run *r) {
 }
 
 /* total (a, scale) -> sum of sin (a) * scale */
-static int total_infer (sl_infer *q, sl_error *e) {
+static int total_infer (sl_shape_query *q, sl_error *e) {
   (void)e;
   q->out[0].ndim = 0;
   return 0;
@@ -84,7 +84,7 @@ static void wrong_backward (const sl_run *r) {
 }
 
 /* noise () -> uniform numbers, as sl_draw says */
-static int noise_infer (sl_infer *q, sl_error *e) {
+static int noise_infer (sl_shape_query *q, sl_error *e) {
   const ptrdiff_t *dim = q->attr;
   (void)e;
   q->out[0].ndim = 2;
@@ -113,7 +113,7 @@ static void order_forward (const sl_run *r) {
       100 * r->ordinal + (r->observer ? *(double *)r->observer : 0);
 }
 
-static int refuse_infer (sl_infer *q, sl_error *e) {
+static int refuse_infer (sl_shape_query *q, sl_error *e) {
   (void)q;
   return sl_fail (e, "refuse: never");
 }
@@ -121,37 +121,38 @@ static int refuse_infer (sl_infer *q, sl_error *e) {
 const sl_op tiny_blend = { .name = "blend",
                            .min_in = 2,
                            .max_in = 2,
-                           .infer = blend_infer,
+                           .shapes = blend_infer,
                            .forward = blend_forward,
                            .backward = blend_backward };
 const sl_op tiny_total = { .name = "total",
                            .min_in = 1,
                            .max_in = 1,
                            .attr_size = sizeof (tiny_total_attr),
-                           .infer = total_infer,
+                           .shapes = total_infer,
                            .forward = total_forward,
                            .backward = total_backward };
 const sl_op tiny_wrong = { .name = "wrong",
                            .min_in = 1,
                            .max_in = 1,
                            .attr_size = sizeof (tiny_total_attr),
-                           .infer = total_infer,
+                           .shapes = total_infer,
                            .forward = total_forward,
                            .backward = wrong_backward };
 const sl_op tiny_noise = { .name = "noise",
                            .flags = SL_OP_NO_GRADIENT | SL_OP_SERIAL,
                            .attr_size = 2 * sizeof (ptrdiff_t),
-                           .infer = noise_infer,
+                           .shapes = noise_infer,
                            .forward = noise_forward };
 const sl_op tiny_order = { .name = "order",
                            .min_in = 1,
                            .max_in = 1,
                            .flags = SL_OP_NO_GRADIENT,
-                           .infer = total_infer,
+                           .shapes = total_infer,
                            .forward = order_forward };
-const sl_op tiny_refuse = {
-  .name = "refuse", .max_in = 1, .infer = refuse_infer, .forward = order_forward
-};
+const sl_op tiny_refuse = { .name = "refuse",
+                            .max_in = 1,
+                            .shapes = refuse_infer,
+                            .forward = order_forward };
 
 static const sl_op_list *private_ops (sl_dtype dtype) {
   static const sl_op *const f64[] = { &tiny_blend, &tiny_total, &tiny_wrong,

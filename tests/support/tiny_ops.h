@@ -9,7 +9,7 @@
 ** wrong (a)    -> the same with a gradient that is 0.1 % off
 ** noise ()     -> uniform numbers; attr: two sizes; SL_OP_SERIAL; no gradient
 ** order (a)    -> 100 * ordinal + the observer's number; no gradient
-** refuse ()    -> never; its infer names itself */
+** refuse ()    -> never; its shapes names itself */
 extern const sl_op tiny_blend, tiny_total, tiny_wrong, tiny_noise, tiny_order,
     tiny_refuse;
 

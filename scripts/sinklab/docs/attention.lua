@@ -6,7 +6,7 @@
 
 --- A mechanism: a plugin with the values of its options.
 --
--- It has the fields name, version, doc, path, hash, shape ("row", "gate" or "mix"),
+-- It has the fields name, version, doc, path, hash, shape ("row", "gate" or "mixer"),
 -- has_weights, claims, options, params and inputs.
 -- @param name     of a plugin on the search path, or the path of its file
 -- @param options  the plugin's own (sinklab plugin info NAME, or ?"NAME" at the
@@ -101,10 +101,10 @@ function lab.apply_mechanism(mechanism, scores, options) end
 --   print(lab.gate { o = o, z = z, mechanism = lab.mechanism "sigmoid_gate" })
 function lab.gate(options) end
 
---- A mix plugin: a whole mechanism with projections of its own.
+--- A mixer plugin: a whole mechanism with projections of its own.
 -- @param inputs     list of tensors (b, t, heads * width), or (b, t, width) if shared,
 --                   in the order in which the plugin declares them
--- @param mechanism  from lab.mechanism, a mix
+-- @param mechanism  from lab.mechanism, a mixer
 -- @param heads      default 1
 -- @param d_head     width of a head, default 1
 -- @param scale      default 1 / sqrt (d_head)
@@ -120,8 +120,8 @@ function lab.gate(options) end
 --   for i, input in ipairs(m.inputs) do
 --     inputs[i] = lab.ones({ 1, 3, input.width_per_dhead * 4 + input.width_fixed })
 --   end
---   print(lab.mix { inputs = inputs, mechanism = m, d_head = 4 }.shape[3])
-function lab.mix(options) end
+--   print(lab.mixer { inputs = inputs, mechanism = m, d_head = 4 }.shape[3])
+function lab.mixer(options) end
 
 --- Queries or keys turned by position, pair by pair.
 -- @param x       tensor (b, t, heads * d_head)

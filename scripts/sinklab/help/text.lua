@@ -1,11 +1,11 @@
 --- text.lua - what ?name shows at the prompt: doc comments, plugins, experiments,
 -- commands and variables as text of a width.
 local core = require "sinklab.core"
-local check = require "sinklab.check"
-local command = require "sinklab.command"
-local experiments = require "sinklab.experiments"
+local check = require "sinklab.base.check"
+local command = require "sinklab.cli.command"
+local experiments = require "sinklab.cli.experiments"
 local help = require "sinklab.help"
-local text = require "sinklab.text"
+local text = require "sinklab.base.text"
 
 local help_text = {}
 

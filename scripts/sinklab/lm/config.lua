@@ -3,7 +3,7 @@
 -- GGUF metadata and config.json in one vocabulary, checked: every size is in its range,
 -- what this library does not follow is refused by name.
 local core = require "sinklab.core"
-local check = require "sinklab.check"
+local check = require "sinklab.base.check"
 local architectures = require "sinklab.lm.architectures"
 local refusal = require "sinklab.lm.refusal"
 

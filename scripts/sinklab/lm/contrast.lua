@@ -1,10 +1,10 @@
 --- contrast.lua - lab.lm.contrast: heads that use the first position differently in two
 -- classes, with a permutation test.
 local core = require "sinklab.core"
-local check = require "sinklab.check"
+local check = require "sinklab.base.check"
 local measure = require "sinklab.lm.measure"
-local progress = require "sinklab.progress"
-local text = require "sinklab.text"
+local progress = require "sinklab.base.progress"
+local text = require "sinklab.base.text"
 
 local contrast = {}
 

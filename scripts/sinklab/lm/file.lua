@@ -1,7 +1,7 @@
 --- file.lua - lab.lm.file: what a model's files hold, read where it lies.
 local core = require "sinklab.core"
-local check = require "sinklab.check"
-local json = require "sinklab.json"
+local check = require "sinklab.base.check"
+local json = require "sinklab.base.json"
 
 local files = {}
 

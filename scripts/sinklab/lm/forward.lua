@@ -184,8 +184,8 @@ end
 --- The heads' output: (B, T, heads * d_value).
 local function heads(model, layer, q, k, v, run)
   local c, own = model.config, model.attends[layer]
-  if own.mechanism.shape == "mix" then
-    return swap.mix(model, layer, own, q, k, v, run)
+  if own.mechanism.shape == "mixer" then
+    return swap.mixer(model, layer, own, q, k, v, run)
   end
   return (model.attend or core.attention) { q = q, k = k, v = v, heads = c.heads,
     kv_heads = c.kv_heads, d_head = c.d_head, scale = c.scale, mechanism = own.mechanism,

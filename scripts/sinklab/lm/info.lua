@@ -1,5 +1,5 @@
 --- info.lua - lab.lm.info: what a model's files say of it, and what is unusual.
-local check = require "sinklab.check"
+local check = require "sinklab.base.check"
 local config = require "sinklab.lm.config"
 local files = require "sinklab.lm.file"
 local lm = require "sinklab.lm"

@@ -2,11 +2,11 @@
 --
 -- The changes are those of lab.intervene in the same words, and two that only a model
 -- with a vocabulary has: move_first and mechanism.
-local check = require "sinklab.check"
+local check = require "sinklab.base.check"
 local loss = require "sinklab.lm.loss"
 local measure = require "sinklab.lm.measure"
 local sequences = require "sinklab.lm.sequences"
-local text = require "sinklab.text"
+local text = require "sinklab.base.text"
 
 local intervene = {}
 

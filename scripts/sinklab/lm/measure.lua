@@ -4,11 +4,11 @@
 -- block, so that memory grows with heads x tokens. Sequences may have any lengths and
 -- hold packed documents; how they are batched and padded changes nothing.
 local core = require "sinklab.core"
-local check = require "sinklab.check"
+local check = require "sinklab.base.check"
 local loss = require "sinklab.lm.loss"
-local progress = require "sinklab.progress"
+local progress = require "sinklab.base.progress"
 local sequences = require "sinklab.lm.sequences"
-local sinks = require "sinklab.sinks"
+local sinks = require "sinklab.measure.sinks"
 
 local measure = {}
 
@@ -110,7 +110,7 @@ function measure.sinks(model, list, given)
   for _, own in ipairs(model.attends) do
     claimed = claimed or own.mechanism.claims.null_mass
     if not own.mechanism.has_weights then
-      check.fail("%s: '%s' is a mix without weights: there is nothing to measure", what,
+      check.fail("%s: '%s' is a mixer without weights: there is nothing to measure", what,
         own.mechanism.name)
     end
   end

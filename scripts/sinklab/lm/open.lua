@@ -1,8 +1,8 @@
 --- open.lua - lab.lm.open: a language model from a file.
 local core = require "sinklab.core"
-local check = require "sinklab.check"
+local check = require "sinklab.base.check"
 local lm = require "sinklab.lm"
-local read_heads = require "sinklab.heads"
+local read_heads = require "sinklab.measure.heads"
 local config = require "sinklab.lm.config"
 local forward = require "sinklab.lm.forward"
 local refusal = require "sinklab.lm.refusal"
@@ -194,7 +194,7 @@ function methods:with(given)
   end
   for _, name in ipairs { "mask", "onto", "off", "remove", "value" } do
     if o[name] then
-      local dense = require "sinklab.dense_attention"
+      local dense = require "sinklab.theorem.dense_attention"
       other.attend = dense.attend({ [name] = o[name] }, chosen, 0)
     end
   end

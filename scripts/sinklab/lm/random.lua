@@ -1,7 +1,7 @@
 --- random.lua - lab.lm.random: a language model that has learned nothing.
 local core = require "sinklab.core"
-local check = require "sinklab.check"
-local json = require "sinklab.json"
+local check = require "sinklab.base.check"
+local json = require "sinklab.base.json"
 local lm = require "sinklab.lm"
 
 local random = {}

@@ -1,6 +1,6 @@
 --- speed.lua - lab.lm.speed: how fast a prefill was, against what the machine can do.
 local core = require "sinklab.core"
-local check = require "sinklab.check"
+local check = require "sinklab.base.check"
 
 local speed = {}
 

@@ -1,6 +1,6 @@
 --- survey.lua - what a measurement of a language model looks like: tables and figures.
 local plot = require "sinklab.plot"
-local text = require "sinklab.text"
+local text = require "sinklab.base.text"
 
 local survey = {}
 

@@ -1,14 +1,14 @@
 --- swap.lua - another mechanism in place of a trained model's attention.
 --
--- A row plugin gets the scores that the model's own attention would, a mix its queries,
+-- A row plugin gets the scores that the model's own attention would, a mixer its queries,
 -- keys and values. Parameters start where the plugin says; what a plugin would have to
 -- learn from the layer's input cannot be had from a trained model, and is refused.
 local core = require "sinklab.core"
-local check = require "sinklab.check"
+local check = require "sinklab.base.check"
 
 local swap = {}
 
--- What a trained layer can give a mix.
+-- What a trained layer can give a mixer.
 local given_inputs = { q = true, k = true, v = true }
 
 --- The plugin of "softmax1" or { "sinklogit", init = 2 }.
@@ -54,7 +54,7 @@ local function check_mix(what, m, c, layer)
     check.fail("%s: '%s' cannot do the window of layer %d", what, m.name, layer)
   end
   if c.positions == "alibi" then
-    check.fail("%s: '%s' is a mix, which has no scores that ALiBi could tilt", what,
+    check.fail("%s: '%s' is a mixer, which has no scores that ALiBi could tilt", what,
       m.name)
   end
 end
@@ -65,8 +65,8 @@ end
 function swap.of(what, model, layer, given)
   local c, m = model.config, plugin(what, given)
   if m.shape == "gate" then
-    check.fail("%s: '%s' is a gate; expected a row or mix plugin", what, m.name)
-  elseif m.shape == "mix" then
+    check.fail("%s: '%s' is a gate; expected a row or mixer plugin", what, m.name)
+  elseif m.shape == "mixer" then
     check_mix(what, m, c, layer)
   end
   return { mechanism = m, param = parameters(what, m, c.heads, c.d_head) }
@@ -81,18 +81,18 @@ local function spread(c, x, d)
   return groups:reshape { s[1], s[2], c.heads * d }
 end
 
---- The heads' output by a mix.
+--- The heads' output by a mixer.
 -- @param own  from swap.of
-function swap.mix(model, layer, own, q, k, v, run)
+function swap.mixer(model, layer, own, q, k, v, run)
   local c = model.config
   local by_name = { q = q, k = spread(c, k, c.d_head), v = spread(c, v, c.d_value) }
   local inputs = {}
   for i, input in ipairs(own.mechanism.inputs) do inputs[i] = by_name[input.name] end
   if run.begin then
-    check.fail("'%s' is a mix: it cannot keep documents or left padding apart",
+    check.fail("'%s' is a mixer: it cannot keep documents or left padding apart",
       own.mechanism.name)
   end
-  return core.mix { inputs = inputs, mechanism = own.mechanism, heads = c.heads,
+  return core.mixer { inputs = inputs, mechanism = own.mechanism, heads = c.heads,
     d_head = c.d_head, scale = c.scale, window = c.windows[layer], layer = layer,
     param = own.param, length = run.length }
 end

@@ -1,6 +1,6 @@
 --- texts.lua - texts as token sequences: read, tokenised, begun, cut.
 local core = require "sinklab.core"
-local check = require "sinklab.check"
+local check = require "sinklab.base.check"
 local sequences = require "sinklab.lm.sequences"
 
 local texts = {}

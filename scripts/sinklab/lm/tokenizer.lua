@@ -1,6 +1,6 @@
 --- tokenizer.lua - lab.lm.tokenizer: text to token ids and back; what text begins with.
 local core = require "sinklab.core"
-local check = require "sinklab.check"
+local check = require "sinklab.base.check"
 local files = require "sinklab.lm.file"
 
 local tokenizers = {}

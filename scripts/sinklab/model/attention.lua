@@ -2,16 +2,16 @@
 --
 -- What a model's `attention` option may be:
 --
---   "softmax"                                 the map alone
---   { map =, gate =, scale =, causal =, window =, kv_bias = }
+--   "softmax"                                 the mechanism alone
+--   { mechanism =, gate =, scale =, causal =, window =, kv_bias = }
 --
--- map      what makes a head's output from the layer input: a row plugin (weights from
---          scores) or a mix plugin (the whole mechanism). Default "softmax".
+-- mechanism  what makes a head's output from the layer input: a row plugin (weights from
+--          scores) or a mixer plugin (the whole mechanism). Default "softmax".
 -- gate     a gate plugin, applied to the output of every head. Default none.
---          map and gate are each a NAME, or { NAME, OPTION = VALUE, ... } with the
---          plugin's own options. Where map is a name, its options may also stand
---          beside it: { map = "relu", normaliser = "length" }.
--- scale    of q.k; the default is the model's. A mix applies it itself.
+--          mechanism and gate are each a NAME, or { NAME, OPTION = VALUE, ... } with the
+--          plugin's own options. Where mechanism is a name, its options may also stand
+--          beside it: { mechanism = "relu", normaliser = "length" }.
+-- scale    of q.k; the default is the model's. A mixer applies it itself.
 -- causal   default true
 -- window   how many keys a query sees, default 0: no window
 -- kv_bias  a learned key that every query sees before the first token, not rotated:
@@ -23,7 +23,7 @@
 -- Parameters of a plugin are (heads, width), the matrices of its inputs (outputs,
 -- d_model); both are called layerN.PLUGIN.NAME.
 local core = require "sinklab.core"
-local check = require "sinklab.check"
+local check = require "sinklab.base.check"
 local init_values = require "sinklab.model.init_values"
 
 local attention = {}
@@ -31,7 +31,7 @@ local attention = {}
 local zeros = init_values.constant(0)
 
 local host_rules = {
-  map = { "string table", default = "softmax" },
+  mechanism = { "string table", default = "softmax" },
   gate = { "string table" },
   scale = { "number" },
   causal = { "boolean", default = true },
@@ -40,7 +40,7 @@ local host_rules = {
 }
 
 --- The plugin that an option names, with its options; `beside`: those that stand
--- beside map.
+-- beside mechanism.
 local function plugin(what, given, beside)
   local name, own = given, beside
   if type(given) == "table" then
@@ -75,9 +75,9 @@ end
 local function check_shape(what, option, m, allowed)
   if allowed[m.shape] then return end
   check.fail("%s: attention: %s is '%s', which is a %s; expected a %s%s", what, option,
-    m.name, m.shape, option == "gate" and "gate" or "row or mix",
+    m.name, m.shape, option == "gate" and "gate" or "row or mixer",
     m.shape == "gate" and (" (try gate = \"%s\")"):format(m.name)
-    or (" (try map = \"%s\")"):format(m.name))
+    or (" (try mechanism = \"%s\")"):format(m.name))
 end
 
 --- "k", "v" or "kv", and whether all heads share it.
@@ -101,17 +101,17 @@ local function kv_bias(what, given)
   return { key = kind ~= "v", value = kind ~= "k", shared = shared }
 end
 
---- What a mix plugin leaves to nobody: it has no keys of the host's.
+--- What a mixer plugin leaves to nobody: it has no keys of the host's.
 local function check_mix(what, o, a)
-  local name = a.map.name
+  local name = a.mechanism.name
   if a.kv_heads ~= a.heads then
-    check.fail("%s: '%s' is a mix, which has no shared key/value heads: "
+    check.fail("%s: '%s' is a mixer, which has no shared key/value heads: "
       .. "kv_heads must be heads", what, name)
   elseif o.kv_bias then
-    check.fail("%s: attention: kv_bias needs a row plugin as map; '%s' is a mix", what,
+    check.fail("%s: attention: kv_bias needs a row plugin as mechanism; '%s' is a mixer", what,
       name)
   elseif a.positions:match "^rotary" or a.positions == "alibi" then
-    check.fail("%s: positions '%s' need a row plugin as map; '%s' is a mix "
+    check.fail("%s: positions '%s' need a row plugin as mechanism; '%s' is a mixer "
       .. "(try \"learned\")", what, a.positions, name)
   end
 end
@@ -120,10 +120,10 @@ end
 -- @param shape  { scale =, heads =, kv_heads =, d_model =, d_head =, positions =,
 --               tokens = }
 function attention.options(what, given, shape)
-  if type(given) == "string" then given = { map = given } end
+  if type(given) == "string" then given = { mechanism = given } end
   if given[1] ~= nil then
-    check.fail("%s: attention: a table needs its map by name: "
-      .. "attention = { map = { \"%s\", ... } }", what, tostring(given[1]))
+    check.fail("%s: attention: a table needs its mechanism by name: "
+      .. "attention = { mechanism = { \"%s\", ... } }", what, tostring(given[1]))
   end
   local host, beside = {}, {}
   for key, value in pairs(given) do
@@ -140,16 +140,16 @@ function attention.options(what, given, shape)
     check.fail("%s: rotary positions need an even d_head, got %d", what, a.d_head)
   end
   a.scale, a.causal, a.window = o.scale or a.scale, o.causal, o.window
-  a.map = plugin(what .. ": attention: map", o.map, beside)
-  check_shape(what, "map", a.map, { row = true, mix = true })
+  a.mechanism = plugin(what .. ": attention: mechanism", o.mechanism, beside)
+  check_shape(what, "mechanism", a.mechanism, { row = true, mixer = true })
   if o.gate then
     a.gate = plugin(what .. ": attention: gate", o.gate, {})
     check_shape(what, "gate", a.gate, { gate = true })
   end
-  if a.map.shape == "mix" then check_mix(what, o, a) end
-  if a.map.claims.causal_only and (not a.causal or a.window > 0) then
+  if a.mechanism.shape == "mixer" then check_mix(what, o, a) end
+  if a.mechanism.claims.causal_only and (not a.causal or a.window > 0) then
     check.fail("%s: attention: '%s' does causal attention without a window only", what,
-      a.map.name)
+      a.mechanism.name)
   end
   if o.kv_bias then
     a.kv_bias = kv_bias(what, o.kv_bias)
@@ -157,15 +157,15 @@ function attention.options(what, given, shape)
       check.fail("%s: attention: a key bias does not go with a window", what)
     end
   end
-  a.d_out = a.map:output_width(a.d_head, a.tokens)
+  a.d_out = a.mechanism:output_width(a.d_head, a.tokens)
   a.prefix = a.kv_bias and a.kv_bias.key and 1 or 0
-  a.name = a.map.name .. (a.gate and " + " .. a.gate.name or "")
+  a.name = a.mechanism.name .. (a.gate and " + " .. a.gate.name or "")
   return a
 end
 
 --- The composition in a line: what print (model) shows.
 function attention.text(a)
-  local parts = { "map " .. tostring(a.map) }
+  local parts = { "mechanism " .. tostring(a.mechanism) }
   if a.gate then parts[#parts + 1] = "gate " .. tostring(a.gate) end
   if a.kv_bias then
     local b = a.kv_bias
@@ -272,7 +272,7 @@ local function plan_bias(plan, name, a)
   end
 end
 
---- The map over a row plugin: queries, keys and values are the host's.
+--- The mechanism over a row plugin: queries, keys and values are the host's.
 local function plan_row(plan, name, a, init, maps)
   local h, g, d = a.heads, a.kv_heads, a.d_head
   for _, part in ipairs { { "w_q", h * d }, { "w_k", g * d }, { "w_v", g * d } } do
@@ -295,27 +295,27 @@ local function plan_row(plan, name, a, init, maps)
   end
 end
 
---- The map over a mix plugin, whose inputs are all there is.
+--- The mechanism over a mixer plugin, whose inputs are all there is.
 local function plan_mix(plan, name, a, init, maps)
-  plan_inputs(plan, name, a.map, a.heads, a.d_head, a.d_model, init, maps)
+  plan_inputs(plan, name, a.mechanism, a.heads, a.d_head, a.d_model, init, maps)
   local n = #maps
   return function(z, _, common)
     common.inputs = table.move(z, 1, n, 1, {})
-    return (a.attend or core.mix)(common)
+    return (a.attend or core.mixer)(common)
   end
 end
 
---- Multi-head attention: linear maps of the layer input (one product), the map, the
+--- Multi-head attention: linear maps of the layer input (one product), the mechanism, the
 -- gate, w_o. Matrices are (outputs, inputs); head h of w_q has rows
 -- (h-1) d_head + 1 .. h d_head.
 -- @param a      from attention.options; a.attend, set later, takes the place of
---               core.attention or core.mix (lab.intervene)
+--               core.attention or core.mixer (lab.intervene)
 -- @param layer  its number, from 1
 -- @return function (p) -> { forward = function (x, length, begin), w_o = }
 function attention.plan(plan, prefix, a, init, bias, layer)
   local function name(part) return prefix .. "." .. part end
   local h, g, d, maps = a.heads, a.kv_heads, a.d_head, {}
-  local is_row = a.map.shape == "row"
+  local is_row = a.mechanism.shape == "row"
   local apply = (is_row and plan_row or plan_mix)(plan, name, a, init, maps)
   local of_map = #maps
   if a.gate then plan_inputs(plan, name, a.gate, h, a.d_out, a.d_model, init, maps) end
@@ -326,7 +326,7 @@ function attention.plan(plan, prefix, a, init, bias, layer)
     plan:add(name "b_v", { g * d }, zeros)
   end
   if bias then plan:add(name "b_o", { a.d_model }, zeros) end
-  local map_params = plan_params(plan, name, a.map, h, d)
+  local map_params = plan_params(plan, name, a.mechanism, h, d)
   local gate_params = a.gate and plan_params(plan, name, a.gate, h, a.d_out)
   local bound_bias = a.kv_bias and plan_bias(plan, name, a)
 
@@ -338,7 +338,7 @@ function attention.plan(plan, prefix, a, init, bias, layer)
     if bound_bias then virtual.prepend, virtual.finish = bound_bias(p) end
     local function forward(x, length, begin)
       local z = project(x)
-      local out = apply(z, virtual, { heads = h, d_head = d, mechanism = a.map,
+      local out = apply(z, virtual, { heads = h, d_head = d, mechanism = a.mechanism,
         scale = a.scale, causal = a.causal, window = a.window, layer = layer,
         param = map_params(p), length = length, begin = begin })
       if a.gate then

@@ -2,7 +2,7 @@
 --
 -- An initialiser is a function (generator, shape) -> tensor. A model draws its
 -- parameters in the order in which print (model) lists them.
-local check = require "sinklab.check"
+local check = require "sinklab.base.check"
 
 local init = {}
 

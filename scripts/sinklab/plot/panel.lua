@@ -1,6 +1,6 @@
 --- panel.lua - panels of figures: what scripts may give, made plain for core.
 local core = require "sinklab.core"
-local check = require "sinklab.check"
+local check = require "sinklab.base.check"
 local series = require "sinklab.plot.series"
 
 local part = {}

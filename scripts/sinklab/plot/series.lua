@@ -1,7 +1,7 @@
 --- series.lua - series of line plots, scatter plots and bars: what a script may
 -- give, made plain for core; means and bands over runs.
 local core = require "sinklab.core"
-local check = require "sinklab.check"
+local check = require "sinklab.base.check"
 
 local series = {}
 

@@ -1,6 +1,6 @@
 --- maps.lua - maps of heads for the report: pooled to what a page may hold, as
 -- base64 of 32-bit floats.
-local json = require "sinklab.json"
+local json = require "sinklab.base.json"
 
 local maps = {}
 

@@ -1,9 +1,9 @@
 --- page.lua - the part of a report that is plain HTML: what a run was, claims,
 -- options, results, figures. It is complete without JavaScript.
-local json = require "sinklab.json"
+local json = require "sinklab.base.json"
 local maps = require "sinklab.report.maps"
 local read = require "sinklab.report.read"
-local valid_utf8 = require "sinklab.valid_utf8"
+local valid_utf8 = require "sinklab.base.valid_utf8"
 
 -- Bytes: of all tables, of all figures, of one value in a cell.
 local TABLES, FIGURES, CELL = 400000, 600000, 300

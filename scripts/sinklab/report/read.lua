@@ -1,8 +1,8 @@
 --- read.lua - a run directory as the report needs it: its record, training
 -- curves, figures and maps of heads, and what of them could not be read.
 local core = require "sinklab.core"
-local csv = require "sinklab.csv"
-local json = require "sinklab.json"
+local csv = require "sinklab.base.csv"
+local json = require "sinklab.base.json"
 local maps = require "sinklab.report.maps"
 
 -- Entries of a training's log that a curve is drawn through, and curves of a run.

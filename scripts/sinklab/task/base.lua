@@ -4,7 +4,7 @@
 -- loop, and the numbers drawn for sequence i of step s are the same however a batch
 -- is cut over threads.
 local core = require "sinklab.core"
-local check = require "sinklab.check"
+local check = require "sinklab.base.check"
 
 local base, methods = {}, {}
 local Task = { __index = methods, __name = "sinklab.task" }

@@ -2,7 +2,7 @@
 -- linear regression. No text is known that ties them to a theorem on sinks: they are our
 -- own extensions.
 local core = require "sinklab.core"
-local check = require "sinklab.check"
+local check = require "sinklab.base.check"
 local base = require "sinklab.task.base"
 
 local context = {}

@@ -1,8 +1,8 @@
 --- text.lua - tasks of token ids with a known law: Bigram-Backcopy (Guo et al. 2024)
 -- over the letters of a text, and independent tokens.
 local core = require "sinklab.core"
-local check = require "sinklab.check"
-local join = require "sinklab.join"
+local check = require "sinklab.base.check"
+local join = require "sinklab.base.join"
 local base = require "sinklab.task.base"
 
 local text_tasks = {}
@@ -96,7 +96,7 @@ function variants.dormant_markov(s)
 end
 
 function variants.interpolate(s)
-  local copies = s.is_trigger(s.current) * core.lt(s.mix, s.p)
+  local copies = s.is_trigger(s.current) * core.lt(s.mixer, s.p)
   return core.where(copies, s.previous, s.draw(s.current))
 end
 
@@ -158,7 +158,7 @@ local function chain_of(what, o)
   end
   return { letters = counts.letters, n = n, vocab = #rows, rows = rows, ids = ids,
     unigram = unigram, flags = flags, begins = begins, bos = o.bos, variant = o.variant,
-    mix = o.mix, start = o.variant == "dormant_markov" and unigram or normalised(calm) }
+    mixer = o.mixer, start = o.variant == "dormant_markov" and unigram or normalised(calm) }
 end
 
 --- The sampler of sequences of L tokens.
@@ -178,7 +178,7 @@ local function sampler_of(chain, L)
       local at = u:narrow(2, #tokens + 1, 1)
       return core.sum(core.ge(at, row), 2)
     end
-    local s = { vocab = chain.vocab, p = chain.mix,
+    local s = { vocab = chain.vocab, p = chain.mixer,
       is_trigger = function(x) return core.embedding(flag, x):reshape { B } end,
       draw = function(x) return by(core.embedding(table_of, x)) end,
       draw_unigram = function() return by(core.tensor(unigram_sums, dtype)) end }
@@ -188,7 +188,7 @@ local function sampler_of(chain, L)
     end
     while #tokens <= L do
       s.current, s.previous = tokens[#tokens], tokens[#tokens - 1]
-      if mixed then s.mix = mixed:select(2, #tokens + 1) end
+      if mixed then s.mixer = mixed:select(2, #tokens + 1) end
       -- A lone first letter has nothing before it.
       tokens[#tokens + 1] = s.previous and variants[variant](s)
           or (variant == "icl" and variants.icl or variants.markov)(s)
@@ -203,7 +203,7 @@ end
 --- The law of a chain: function (token, the one before, those seen), ids from 1, ->
 -- probabilities of what follows.
 local function law_of(chain)
-  local n, vocab, rows, mix = chain.n, chain.vocab, chain.rows, chain.mix
+  local n, vocab, rows, mixer = chain.n, chain.vocab, chain.rows, chain.mixer
   local function sure(i)
     local p = {}
     for k = 1, vocab do p[k] = k == i and 1 or 0 end
@@ -220,7 +220,7 @@ local function law_of(chain)
     if chain.variant == "dormant_markov" then return rows[before] end
     local p = {}
     for k = 1, vocab do
-      p[k] = (1 - mix) * rows[token][k] + (k == before and mix or 0)
+      p[k] = (1 - mixer) * rows[token][k] + (k == before and mixer or 0)
     end
     return p
   end
@@ -237,9 +237,9 @@ end
 -- @param variant    "bbm" (default); "markov": bigrams only, nothing to attend to;
 --                   "dormant_markov": after a trigger, the bigram of the token before it;
 --                   "interpolate": after a trigger, the token before it with probability
---                   mix, else the bigram; "icl": letters from the unigram until one
+--                   mixer, else the bigram; "icl": letters from the unigram until one
 --                   occurs again, which then repeats
--- @param mix        of "interpolate", default 0.5
+-- @param mixer        of "interpolate", default 0.5
 -- @param bos        how many BOS tokens a sequence begins with: 0, 1 (default) or 2
 -- @param delimiter  probability that a letter is followed by the delimiter, after which a
 --                   letter of the unigram stands; default 0: there is none
@@ -259,7 +259,7 @@ function text_tasks.backcopy(given)
     triggers = { "integer", default = 3, min = 0 },
     seq_len = { "integer", default = 256, min = 2 },
     variant = { "string", default = "bbm", choices = variant_names },
-    mix = { "number", default = 0.5, min = 0, max = 1 },
+    mixer = { "number", default = 0.5, min = 0, max = 1 },
     bos = { "integer", default = 1, min = 0, max = 2 },
     delimiter = { "number", default = 0, min = 0, max = 0.5 },
     path = { "string", default = core.scripts .. "/data/shakespeare.txt" },

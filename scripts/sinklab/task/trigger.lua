@@ -5,7 +5,7 @@
 -- 2603.11487, and its released code) is trigger_mean with its defaults; the other answers
 -- and the options default, present, bos and anchors are our own extensions.
 local core = require "sinklab.core"
-local check = require "sinklab.check"
+local check = require "sinklab.base.check"
 local base = require "sinklab.task.base"
 
 local trigger = {}

@@ -2,7 +2,7 @@
 --
 -- Both are plain data that a run's record can hold.
 local core = require "sinklab.core"
-local check = require "sinklab.check"
+local check = require "sinklab.base.check"
 
 local optim, schedule = {}, {}
 

@@ -1,6 +1,6 @@
 --- probes.lua - what lab.train measures on the way: probes = { sinks = { ... } }.
-local check = require "sinklab.check"
-local sinks = require "sinklab.sinks"
+local check = require "sinklab.base.check"
+local sinks = require "sinklab.measure.sinks"
 
 local probes = {}
 local Probes = { __index = {} }

@@ -1,0 +1,231 @@
+--- trial.lua - one small training from plain data to plain data, which the experiments
+-- atlas and conditions repeat in other processes, and a file that keeps what is done.
+local core = require "sinklab.core"
+local init_values = require "sinklab.model.init_values"
+local json = require "sinklab.base.json"
+local model = require "sinklab.model"
+local optim = require "sinklab.train.optim".optim
+local sinks = require "sinklab.measure.sinks"
+local task = require "sinklab.task"
+local train = require "sinklab.train"
+
+local trial = {}
+
+--- Targets of token ids: the least mean loss that a batch allows.
+local function least(asked, batch)
+  return asked.oracle and core.mean(asked.oracle(batch)):item() or 0
+end
+
+-- Tasks by name: how each is made, from more options (seq_len, d_model, default) or
+-- none; `sinks`: the task whose sequences sinks are measured on, where BOS has no fixed
+-- place in the task itself; `model`: what differs from the paper's one-layer model;
+-- `share` of the steps that is enough, where a step costs more.
+local function mean(more)
+  return function(o)
+    local options = { residual = true, d_model = o.d_model, seq_len = o.seq_len,
+      default = o.default }
+    for key, value in pairs(more or {}) do options[key] = value end
+    return task.trigger_mean(options)
+  end
+end
+
+local learned = { positions = "learned" }
+trial.tasks = {
+  { "mean", make = mean() },
+  { "default-0.5", make = mean { default = 0.5 } },
+  { "max", make = function() return task.trigger_max { residual = true } end },
+  { "sum", make = function() return task.trigger_sum { residual = true } end },
+  { "kinds", make = function()
+    return task.trigger_kinds { residual = true, answers = { "mean", "sum" } }
+  end },
+  { "copy", model = learned,
+    make = function() return task.trigger_copy { residual = true } end },
+  { "idle", make = function() return task.idle { residual = true } end },
+  { "two-anchors", make = mean { anchors = 2 } },
+  { "bos-absent", make = mean { bos = "absent" } },
+  { "bos-half", make = mean { bos = "random" }, sinks = mean() },
+  { "bos-moved", make = mean { bos = "moved" }, sinks = mean() },
+  { "retrieval", make = function()
+    return task.retrieval { residual = true, seq_len = 8, d_value = 6 }
+  end },
+  { "regression", make = function()
+    return task.regression { residual = true, inputs = 2 }
+  end },
+  { "induction", make = function() return task.induction {} end,
+    share = 0.5, model = { positions = "learned", layers = 2, d_model = 32 } },
+  { "unigram", make = function()
+    return task.unigram { symbols = 20, seq_len = 16 }
+  end, share = 0.5, model = { d_model = 16 } },
+  { "backcopy", make = function() return task.backcopy { seq_len = 32 } end, share = 0.2,
+    model = { positions = "learned", d_model = 32, norm = "layer", mlp = "relu" } },
+}
+
+for _, entry in ipairs(trial.tasks) do trial.tasks[entry[1]] = entry end
+
+--- The names of the tasks, in order.
+function trial.names()
+  local out = {}
+  for i, entry in ipairs(trial.tasks) do out[i] = entry[1] end
+  return out
+end
+
+-- What a point may say, with the values of the paper's setting.
+local defaults = { task = "mean", mechanism = "softmax", seed = 0, steps = 3000, batch = 64,
+  lr = 1e-3, stop = 5e-3, optimizer = "adam", weight_decay = 0, init = 0.02, layers = 1,
+  heads = 1, positions = "none", norm = "none", norm_place = "pre", mlp = "none",
+  samples = 256 }
+
+local optimizers = {
+  adam = function(p)
+    return optim.adam { lr = p.lr, betas = { 0.9, 0.95 }, weight_decay = p.weight_decay }
+  end,
+  adamw = function(p)
+    return optim.adamw { lr = p.lr, betas = { 0.9, 0.95 }, weight_decay = p.weight_decay }
+  end,
+  sgd = function(p)
+    return optim.sgd { lr = p.lr, momentum = 0.9, weight_decay = p.weight_decay }
+  end,
+}
+
+--- "softmax", or "softmax+sigmoid_gate": a map and a gate.
+local function attention_of(p)
+  local name, gate = p.mechanism:match "^(.-)%+(.+)$"
+  return { mechanism = name or p.mechanism, gate = gate, scale = not p.vocab and 1 or nil }
+end
+
+--- Train one model and measure it.
+-- @param point  { task = name, mechanism = mechanism, or "mechanism+gate", seed =, ... }: fields of
+--               `defaults`, and d_model, seq_len, default
+-- @return { steps, stopped_by, error (largest of fresh sequences, or for token ids the
+--         mean loss above the least one), loss, first (mean weight on position 1, of the
+--         head where it is largest), layer, head, contribution, proxy, row_mass,
+--         value_norm (of that head; nil without weights) }
+function trial.run(point)
+  local entry, p = trial.tasks[point.task or defaults.task], {}
+  for _, from in ipairs { defaults, entry.model or {}, point } do
+    for key, value in pairs(from) do p[key] = value end
+  end
+  local asked = entry.make(p)
+  p.vocab = asked.vocab
+  local d = asked.d_model or p.d_model
+  local m = model.transformer { task = asked, layers = p.layers, heads = p.heads,
+    d_model = d, d_head = d, attention = attention_of(p), positions = p.positions,
+    norm = p.norm, norm_place = p.norm_place, mlp = p.mlp,
+    init = init_values.normal(p.init), seed = p.seed }
+  local log = train(m, asked, { optimizer = optimizers[p.optimizer](p), batch = p.batch,
+    steps = math.ceil(p.steps * (entry.share or 1)), seed = p.seed, eval = 0,
+    log_every = math.max(1, p.steps),
+    stop = asked.vocab and {} or { linf = p.stop }, quiet = true })
+  local batch = asked:batch { n = p.samples, seed = 1 }
+  local loss, linf = asked.loss(m:forward(batch.x), batch)
+  local out = { steps = log.steps, stopped_by = log.stopped_by, loss = loss:item() }
+  out.error = linf and linf:item() or out.loss - least(asked, batch)
+  if m.mechanism.has_weights then
+    local shown = entry.sinks and entry.sinks(p) or asked
+    local found = sinks(m, shown:batch { n = p.samples, seed = 2 }, { maps = false })
+    local best
+    for _, h in ipairs(found.heads) do
+      if not best or h.first_mean > best.first_mean then best = h end
+    end
+    out.first, out.layer, out.head = best.first_mean, best.layer, best.head
+    for _, key in ipairs { "contribution", "proxy", "row_mass", "value_norm" } do
+      out[key] = best[key]
+    end
+  end
+  return out
+end
+
+-- What is done, in a file that is written whole after every result.
+local Store = {}
+Store.__index = Store
+
+--- Open a file of results, or begin one.
+-- @param path  of the file
+-- @return store, or nil and a message where there is a file that is none
+function trial.store(path)
+  local self = setmetatable({ path = path, results = {} }, Store)
+  local file <close> = io.open(path, "rb")
+  if not file then return self end
+  local read, message = json.decode(file:read "a")
+  if type(read) ~= "table" or type(read.results) ~= "table" then
+    return nil, ("%s: no file of results (%s); move it away to begin anew"):format(path,
+      message or "no key 'results'")
+  end
+  self.results = read.results
+  return self
+end
+
+--- A point as text, the same for the same settings to the last bit.
+local function key_of(point)
+  local names, out = {}, {}
+  for name in pairs(point) do names[#names + 1] = name end
+  table.sort(names)
+  for i, name in ipairs(names) do
+    local value = point[name]
+    out[i] = name .. "=" .. (type(value) == "number" and json.number(value)
+      or tostring(value))
+  end
+  return table.concat(out, " ")
+end
+
+--- The result of a point, or nil.
+function Store:get(point) return self.results[key_of(point)] end
+
+--- Keep the result of a point.
+-- @error the file cannot be written
+function Store:put(point, result)
+  self.results[key_of(point)] = result
+  local ok, message = core.file_write(self.path,
+    json.encode { results = json.object(self.results) } .. "\n")
+  if not ok then core.raise(message) end
+end
+
+--- Run every point that the store does not have, in processes; results in the order of
+-- the points, nil where one failed; failures as a list of messages.
+-- @param points   for trial.run
+-- @param store    from trial.store
+-- @param label    for the progress line
+-- @return results, failures; nil after Ctrl-C: the store has what was done
+function trial.all(points, store, label)
+  local todo = {}
+  for _, point in ipairs(points) do
+    if not store:get(point) then todo[#todo + 1] = point end
+  end
+  local failures = {}
+  if #todo > 0 then
+    local sweep = require "sinklab.sweep"
+    local done = sweep { points = todo, run = "experiments.lib.run_trial", label = label,
+      on_result = function(entry)
+        if entry.result then
+          store:put(entry.point, entry.result)
+        elseif not core.interrupted() then
+          failures[#failures + 1] = ("%s: %s"):format(key_of(entry.point), entry.failed)
+        end
+      end }
+    if done.interrupted then return nil end
+  end
+  local results = {}
+  for i, point in ipairs(points) do results[i] = store:get(point) or false end
+  return results, failures
+end
+
+--- trial.all with the store trials.json in a run's directory; after Ctrl-C it says how
+-- to go on.
+function trial.kept(run, points, label)
+  local store, message = trial.store(run.folder .. "/trials.json")
+  if not store then error(message, 0) end
+  local results, failures = trial.all(points, store, label)
+  if not results then print("interrupted; continue with --out=" .. run.folder) end
+  return results, failures
+end
+
+--- End the script with an error if trials failed; what succeeded is in the store.
+-- @param failures  from trial.all
+-- @param n         how many trials there are
+function trial.report(failures, n)
+  if #failures == 0 then return end
+  error(("%d of %d trials failed and are left out; one of them: %s"):format(#failures, n,
+    failures[1]), 0)
+end
+
+return trial

@@ -1,0 +1,162 @@
+--- check.lua - options tables: known keys, types, ranges, defaults.
+--
+-- Every public function that takes a table of options reads it through
+-- check.options, so that a misspelt key or a value of the wrong type is one
+-- sentence at the caller's line and never a silent default.
+local core = require "sinklab.core"
+local text = require "sinklab.base.text"
+
+local check = {}
+local alternatives = text.alternatives
+
+--- Raise `message` (a format) at the line of the script that called the library.
+function check.fail(message, ...)
+  if select("#", ...) > 0 then message = message:format(...) end
+  core.raise(message)
+end
+
+--- " (did you mean 'NAME'?)", or `otherwise` (default nothing) where no name is near.
+-- @param form  how the name is written, default "'%s'"
+function check.did_you_mean(word, names, otherwise, form)
+  local near = core.nearest(tostring(word), names)
+  if not near then return otherwise or "" end
+  return (" (did you mean %s?)"):format((form or "'%s'"):format(near))
+end
+
+--- Raise that `name` is not among `names`, with the nearest one.
+-- @param kind  what it is a name of, default "option"
+function check.unknown(what, name, names, kind)
+  table.sort(names)
+  check.fail("%s: no such %s '%s'%s", what, kind or "option", tostring(name),
+    check.did_you_mean(name, names,
+      "; it takes " .. (#names > 0 and alternatives(names) or "none")))
+end
+
+local function is_tensor(value)
+  return type(value) == "userdata" and core.is_tensor(value)
+end
+
+--- Whether a value is an object of the library, by the name of its metatable.
+local function made_by(name)
+  return function(value)
+    local meta = type(value) == "table" and getmetatable(value)
+    return type(meta) == "table" and meta.__name == name
+  end
+end
+
+--- The kinds a rule may name: what a value must be, and what an error calls it.
+local kinds = {
+  number = { "a number", function(v) return type(v) == "number" end },
+  integer = { "a whole number", function(v) return math.type(v) == "integer" end },
+  boolean = { "true or false", function(v) return type(v) == "boolean" end },
+  string = { "a string", function(v) return type(v) == "string" end },
+  table = { "a table", function(v) return type(v) == "table" end },
+  ["function"] = { "a function", function(v) return type(v) == "function" end },
+  tensor = { "a tensor", is_tensor },
+  task = { "a task made by lab.task", made_by "sinklab.task" },
+  model = { "a model made by lab.model", made_by "sinklab.model" },
+  any = { "a value", function() return true end },
+}
+
+local function shown(value)
+  if type(value) == "string" then return "'" .. value .. "'" end
+  if type(value) == "number" or type(value) == "boolean" then
+    return tostring(value)
+  end
+  return "a " .. (is_tensor(value) and "tensor" or type(value))
+end
+
+--- Raise unless an argument, which messages call `name`, is of this kind.
+function check.argument(what, name, value, kind)
+  if not kinds[kind][2](value) then
+    check.fail("%s: the %s must be %s, got %s", what, name, kinds[kind][1],
+      value == nil and "nil" or shown(value))
+  end
+end
+
+--- Raise unless a table is a list: values at 1, 2, ... and at nothing else, or else what
+-- is named in it would be passed over.
+-- @param name  what the table is called
+-- @param of    of what it is a list
+function check.list(what, name, list, of)
+  local n = 0
+  for _ in pairs(list) do n = n + 1 end
+  if n ~= #list then
+    check.fail("%s: %s must be a list of %s, without names and gaps", what, name, of)
+  end
+end
+
+local function one(what, key, value, rule)
+  local names, found = {}, false
+  for kind in rule[1]:gmatch("[%w]+") do
+    -- A float with a whole value is as good as an integer: 1e3 steps.
+    if kind == "integer" and math.type(value) == "float"
+        and math.tointeger(value) then
+      value = math.tointeger(value)
+    end
+    found = found or kinds[kind][2](value)
+    names[#names + 1] = kinds[kind][1]
+  end
+  if not found then
+    check.fail("%s: option '%s' must be %s, got %s", what, key,
+      alternatives(names), shown(value))
+  end
+  if type(value) == "number" then
+    if value ~= value then check.fail("%s: option '%s' is NaN", what, key) end
+    if (rule.min and value < rule.min) or (rule.max and value > rule.max)
+        or (rule.above and value <= rule.above) then
+      local low = rule.above and ("above " .. rule.above)
+          or rule.min and ("at least " .. rule.min)
+      local high = rule.max and ("at most " .. rule.max)
+      check.fail("%s: option '%s' is %s; it must be %s", what, key,
+        tostring(value), table.concat({ low or high,
+          low and high or nil }, " and "))
+    end
+  end
+  if rule.choices and type(value) == "string" then
+    for _, choice in ipairs(rule.choices) do
+      if choice == value then return value end
+    end
+    check.fail("%s: option '%s' is '%s'; it must be %s%s", what, key, value,
+      alternatives(rule.choices), check.did_you_mean(value, rule.choices))
+  end
+  return value
+end
+
+--- A new table with the checked values of `given` and the defaults of `rules`.
+-- @param what   the function as the user knows it, for messages
+-- @param given  the user's table, or nil
+-- @param rules  key -> { kinds, default=, required=, min=, max=, above=, choices= };
+--               `kinds` is one or more of number integer boolean string table
+--               function tensor task model any, separated by spaces
+function check.options(what, given, rules)
+  if given ~= nil and type(given) ~= "table" then
+    check.fail("%s: expected a table of options, got %s", what, shown(given))
+  end
+  local out = {}
+  for key, value in pairs(given or {}) do
+    local rule = rules[key]
+    if not rule then
+      local names = {}
+      for name in pairs(rules) do names[#names + 1] = name end
+      check.unknown(what, key, names)
+    end
+    out[key] = one(what, key, value, rule)
+  end
+  local missing -- the first one by name, so that messages repeat
+  for key, rule in pairs(rules) do
+    if out[key] == nil then
+      if rule.required and (not missing or key < missing) then missing = key end
+      out[key] = rule.default
+    end
+  end
+  if missing then
+    local rule, names = rules[missing], {}
+    for kind in rule[1]:gmatch "%w+" do names[#names + 1] = kinds[kind][1] end
+    check.fail("%s: option '%s' is missing (%s)", what, missing,
+      rule.required == true and alternatives(names) or rule.required)
+  end
+  return out
+end
+
+return check

@@ -1,0 +1,118 @@
+--- measures.lua - the table of what lab.sinks can measure, by group and name.
+--
+-- A group is what is switched on as one, because it costs one pass more; "rows" is
+-- always on. docs/measures.md says each measure's formula, source and traps.
+local core = require "sinklab.core"
+local check = require "sinklab.base.check"
+
+local measures = {}
+
+--- group -> the names it gives: of heads[i], unless said in docs/measures.md.
+measures.groups = {
+  rows = { "first_mean", "first_min", "first_std", "first_all", "trigger_first",
+    "row_mass", "abs_mass", "virtual_mass", "null_mass", "proxy", "entropy",
+    "entropy_share", "contribution", "largest_first", "zeros", "value_norm", "rate",
+    "proxy_rate", "curve", "classes", "groups" },
+  columns = { "sink", "sink_proxy", "column", "column_proxy", "column_weight",
+    "column_entropy", "null_rate", "null_above", "peak_key" },
+  share = { "share_1", "share_4", "share_8", "boost_1", "boost_4", "boost_8",
+    "largest_1", "largest_4", "largest_8" },
+  norms = { "key_norms", "value_norms", "output_norms", "key_drain", "value_drain",
+    "drain" },
+  logits = { "sink_logit" },
+  hidden = { "hidden", "massive", "peak", "kurtosis", "max_norm", "secondary" },
+}
+
+-- Those that watch the weights go by, in the core's words.
+local watching = { columns = true, share = true, norms = true, logits = true }
+
+local group_of = {}
+for group, names in pairs(measures.groups) do
+  group_of[group] = group
+  for _, name in ipairs(names) do group_of[name] = group end
+end
+
+--- Raise on values that the core would not know how to name.
+-- @param what  the function, for messages
+-- @param o     options as `rules` has read them
+function measures.check(what, o)
+  for i, t in ipairs(o.thresholds or {}) do
+    if type(t) ~= "number" or not (t > 0 and t <= 1) then
+      check.fail("%s: thresholds[%d] is %s; it must be a number above 0 and at most 1",
+        what, i, tostring(t))
+    end
+  end
+  if o.thresholds then
+    check.list(what, "option 'thresholds'", o.thresholds, "numbers")
+  end
+  if o.keep then check.list(what, "option 'keep'", o.keep, "{ layer, head }") end
+  if o.keep and o.maps then
+    check.fail("%s: option 'keep' names some heads, 'maps' keeps all: one of the two",
+      what)
+  end
+end
+
+--- Which groups a user's list of groups and measures asks for.
+-- @param what   the function, for messages
+-- @param given   nil, "all", a name, or a list of names of groups or measures
+-- @param hidden  options of the residual stream, which must be asked for then; or nil
+-- @return list for the core, whether the residual stream is asked for
+function measures.read(what, given, hidden)
+  local on, list = {}, {}
+  if type(given) == "table" then
+    check.list(what, "option 'measures'", given, "names of measures")
+  end
+  if given == "all" then
+    for group in pairs(measures.groups) do on[group] = true end
+  else
+    for _, name in ipairs(type(given) == "table" and given or { given }) do
+      if not group_of[name] then
+        local names = { "all" }
+        for known in pairs(group_of) do names[#names + 1] = known end
+        check.unknown(what, name, names, "measure")
+      end
+      on[group_of[name]] = true
+    end
+  end
+  for group in pairs(on) do
+    if watching[group] then list[#list + 1] = group end
+  end
+  if hidden and not on.hidden then
+    check.fail("%s: option 'hidden' is for the residual stream, which is not measured "
+      .. "(try measures = { \"hidden\" })", what)
+  end
+  return list, on.hidden or false
+end
+
+--- Options that every way of measuring takes.
+function measures.rules(more)
+  local out = {
+    measures = { "string table" },
+    maps = { "boolean" },
+    keep = { "table" },
+    threshold = { "number", default = 0.3, above = 0, max = 1 },
+    thresholds = { "table" },
+    share_rows = { "integer", default = 64, min = 1 },
+    dormant = { "number", default = 0.89 },
+    hidden = { "table" },
+  }
+  for key, rule in pairs(more or {}) do out[key] = rule end
+  return out
+end
+
+--- Groups count from 0 to the largest one named.
+function measures.groups_of(what, groups)
+  if groups == nil then return nil end
+  if not core.is_tensor(groups) then
+    check.fail("%s: groups must be a tensor of whole numbers from 0, got a %s", what,
+      type(groups))
+  end
+  local top = groups:max():item()
+  if not (top < 2 ^ 20) then
+    check.fail("%s: the largest of the groups is %g; "
+      .. "allowed are whole numbers up to 2^20, or below 0 for none", what, top)
+  end
+  return math.max(1, math.floor(top) + 1)
+end
+
+return measures

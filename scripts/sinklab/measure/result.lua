@@ -1,0 +1,149 @@
+--- result.lua - what a measurement of sinks gives: its summaries and its text.
+local check = require "sinklab.base.check"
+local text = require "sinklab.base.text"
+
+local methods = {}
+local Sinks = { __index = methods, __name = "sinklab.sinks" }
+
+--- Smallest, largest and mean of one measure over heads (NaN heads left out).
+local function summary(heads, key)
+  local low, high, sum, n = math.huge, -math.huge, 0, 0
+  for _, h in ipairs(heads) do
+    local v = h[key]
+    if v and v == v then
+      low, high, sum, n = math.min(low, v), math.max(high, v), sum + v, n + 1
+    end
+  end
+  if n == 0 then return { min = 0 / 0, max = 0 / 0, mean = 0 / 0 } end
+  return { min = low, max = high, mean = sum / n }
+end
+
+-- Summaries over heads, of what was measured.
+local summarised = { "proxy", "row_mass", "abs_mass", "contribution", "null_mass",
+  "virtual_mass", "rate", "proxy_rate", "value_norm", "entropy", "null_rate", "drain" }
+
+--- Sink_k^eps over all heads, in percent: 100 times the mean share of (sequence, head)
+-- pairs whose mean weight on position k is above the threshold (Gu et al. 2025).
+-- @param k  position, default 1; others need measures = { "columns" }
+-- @param proxy  true: of row-normalised weights
+-- @return percent
+-- @error when position k was not measured
+-- @source Gu et al. 2025, arXiv 2410.10781
+-- @example
+--   local task = lab.task.trigger_mean {}
+--   local model = lab.model.attention_only { task = task }
+--   local found = lab.sinks(model, task:batch { n = 16 }, { measures = "columns" })
+--   print(found:sink_k(), found:sink_k(2), found:sink_k(1, { proxy = true }))
+function methods:sink_k(k, given)
+  k = k or 1
+  local proxy = check.options("sinks:sink_k", given, { proxy = { "boolean" } }).proxy
+  if k == 1 then return 100 * (proxy and self.proxy_rate or self.rate).mean end
+  local sink = proxy and self.sink_proxy or self.sink
+  if not sink then
+    check.fail("sinks:sink_k: position %s needs measures = { \"columns\" }", tostring(k))
+  end
+  if math.type(k) ~= "integer" or k < 1 or k > self.tokens then
+    check.fail("sinks:sink_k: position %s; there are 1 to %d", tostring(k), self.tokens)
+  end
+  return 100 * sink:select(3, k):mean():item()
+end
+
+--- A copy without tensors, tables in tables too.
+local function without_tensors(t)
+  local out = {}
+  for key, value in pairs(t) do
+    if type(value) == "table" then
+      out[key] = without_tensors(value)
+    elseif type(value) ~= "userdata" then
+      out[key] = value
+    end
+  end
+  return out
+end
+
+--- What run.json keeps of a measurement: everything but tensors.
+-- @return table
+-- @example
+--   local task = lab.task.trigger_mean {}
+--   local model = lab.model.attention_only { task = task }
+--   print(lab.sinks(model, task:batch { n = 16 }):record().heads[1].first_mean)
+function methods:record()
+  local out = without_tensors(self)
+  local secondary = out.hidden and out.hidden.secondary
+  if secondary then -- counts beside a list of tokens: two values for JSON
+    out.hidden.secondary = { tokens = {} }
+    for key, value in pairs(secondary) do
+      local to = type(key) == "string" and out.hidden.secondary
+          or out.hidden.secondary.tokens
+      to[key] = value
+    end
+  end
+  return out
+end
+
+local columns = {
+  { "layer", "%d" }, { "head", "%d" }, { "first_mean", "%.4f" },
+  { "first_min", "%.4f" }, { "first_std", "%.1e" }, { "trigger_first", "%.4f" },
+  { "row_mass", "%.4f" }, { "null_mass", "%.4f" }, { "virtual_mass", "%.4f" },
+  { "proxy", "%.4f" }, { "entropy", "%.3f" },
+  { "contribution", "%.4f" }, { "drain", "%.3f" }, { "sink_logit", "%.2f" },
+  { "rate", "%.2f" }, { "null_rate", "%.2f" },
+}
+
+--- Rows of text, one a head, under a row of column names; columns that were not
+-- measured are left out.
+-- @return names, rows: for lab.text.table
+-- @example
+--   local task = lab.task.trigger_mean {}
+--   local model = lab.model.attention_only { task = task }
+--   local names, rows = lab.sinks(model, task:batch { n = 16 }):rows()
+--   print(lab.text.table(names, rows))
+function methods:rows()
+  local names, out, shown = {}, {}, {}
+  for _, c in ipairs(columns) do
+    if self.heads[1][c[1]] ~= nil then
+      shown[#shown + 1] = c
+      names[#names + 1] = c[1]
+    end
+  end
+  for i, h in ipairs(self.heads) do
+    out[i] = {}
+    for j, c in ipairs(shown) do
+      local v = h[c[1]]
+      local word = (v == nil or v ~= v) and "-" or c[2]:format(v)
+      out[i][j] = word:match "^%-(0%.0+)$" or word
+    end
+  end
+  return names, out
+end
+
+function Sinks:__tostring()
+  local names, rows = self:rows()
+  return ("sinks over %d sample%s of %d tokens: weight on position 1, "):format(
+      self.samples, self.samples == 1 and "" or "s", self.tokens)
+      .. "means over plain rows\n" .. text.table(names, rows)
+end
+
+--- Complete what the core has measured.
+-- @param found    its table
+-- @param virtual  keys that are no tokens
+-- @param claimed  whether what a row's weights leave is mass on nothing
+-- @param keep     the heads that were to be kept, or nil: the list may be empty
+local function finish(found, virtual, claimed, keep)
+  found.kept = found.kept or keep and {}
+  found.first = summary(found.heads, "first_mean")
+  for _, key in ipairs(summarised) do
+    if found.heads[1][key] then found[key] = summary(found.heads, key) end
+  end
+  local function split(t)
+    local outside, axis = t.outside, #t.outside.shape
+    if claimed then t.null = outside:select(axis, 1):clone() end
+    if virtual > 0 then t.virtual = outside:narrow(axis, 2, virtual):clone() end
+    t.outside = nil
+  end
+  if found.outside then split(found) end
+  for _, kept in ipairs(found.kept or {}) do split(kept) end
+  return setmetatable(found, Sinks)
+end
+
+return finish

@@ -1,0 +1,488 @@
+--- run.lua - lab.run: the run directory, its record run.json, and claims.
+--
+-- The keys of run.json are an interface: docs/run.md says what they mean.
+local core = require "sinklab.core"
+local check = require "sinklab.base.check"
+local csv = require "sinklab.base.csv"
+local json = require "sinklab.base.json"
+local options = require "sinklab.cli.options"
+local records = require "sinklab.record.records"
+local text = require "sinklab.base.text"
+
+local fail = check.fail
+local module, methods = {}, {}
+
+local record_keys = { "sinklab", "script", "options", "seed", "dtype", "threads",
+  "isa", "started", "wall_s", "status", "error", "plugins", "results", "claims",
+  "files" }
+local train_keys = { "steps", "stopped_by", "loss", "linf", "wall_s", "steps_per_s" }
+local eval_keys = { "samples", "linf", "mse", "loss" }
+local csv_keys = { "step", "loss", "linf", "lr", "time" }
+local head_keys = { "layer", "head", "first_mean", "first_min", "first_std",
+  "first_all", "trigger_first", "row_mass", "proxy", "contribution", "entropy",
+  "value_norm", "rate" }
+local sinks_keys = { "samples", "threshold", "maps", "first", "proxy", "row_mass",
+  "contribution", "heads" }
+
+local function is_tensor(value)
+  return type(value) == "userdata" and core.is_tensor ~= nil
+      and core.is_tensor(value)
+end
+
+--- A label is part of file names.
+local function check_label(what, label)
+  if type(label) ~= "string" or not label:match "^%w[%w_.=+-]*$" then
+    fail("%s: the label %s must be letters, digits and _ . - = +", what,
+      type(label) == "string" and ("'%s'"):format(label) or tostring(label))
+  end
+end
+
+--- Raise what a write refused.
+local function must(ok, message)
+  if not ok then fail("%s", message) end
+end
+
+-- The record.
+
+local function plugins_used()
+  local list, loaded = json.array {}, core.plugins_loaded()
+  table.sort(loaded, function(a, b) return a.name < b.name end)
+  for i, p in ipairs(loaded) do
+    list[i] = json.object({ name = p.name, version = p.version, path = p.path,
+      hash = "sha256:" .. p.hash }, { "name", "version", "path", "hash" })
+  end
+  return list
+end
+
+local function write(self)
+  local record = self.record
+  record.wall_s = (core.clock() - self.clock) * 1000 // 1 / 1000
+  record.plugins = plugins_used()
+  must(core.file_write(self.folder .. "/run.json", json.encode(record) .. "\n"))
+end
+
+--- Write the record. After an interrupt this is where the script ends: what it had
+-- is kept, and what it would do next (measure, draw, claim) is not begun.
+local function save(self)
+  write(self)
+  core.stop_if_interrupted()
+end
+
+--- Put the record into the index of runs (records.lua). The directory is what counts, so
+-- trouble with the index is only said.
+local function note(self)
+  local ok, message = records.note(self.folder, self.chosen)
+  if not ok and not core.quiet() then
+    io.stderr:write(("the index of runs: %s\n"):format(message))
+  end
+end
+
+--- A file of the run by its name; the record lists it.
+local function file(self, name)
+  local files = self.record.files
+  for _, known in ipairs(files) do
+    if known == name then return self.folder .. "/" .. name end
+  end
+  files[#files + 1] = name
+  return self.folder .. "/" .. name
+end
+
+-- What is added.
+
+--- What of a table goes into the record: tensors, functions and `leave` do not.
+local function plain(t, leave)
+  local out = {}
+  for key, value in pairs(t) do
+    if key ~= leave and type(value) ~= "function" and type(value) ~= "userdata" then
+      out[key] = value
+    end
+  end
+  return out
+end
+
+local function train_record(log)
+  local out = plain(log, "log")
+  out.eval = nil
+  return json.object(out, train_keys)
+end
+
+-- Maps of a measurement that are kept as arrays, LABEL-NAME.npy; of more numbers than
+-- this (64 MB) none are.
+local maps, MOST_NUMBERS = { "mean", "std", "output_norms" }, 1 << 24
+
+--- Save them; their file names by map, or nil.
+local function save_maps(self, label, sinks)
+  local names
+  for _, map in ipairs(maps) do
+    local tensor = rawget(sinks, map)
+    if is_tensor(tensor) and tensor.count <= MOST_NUMBERS then
+      names = names or {}
+      names[map] = label .. "-" .. map .. ".npy"
+      must(core.save_npy(file(self, names[map]), tensor))
+    end
+  end
+  return names and json.object(names, maps)
+end
+
+local function sinks_record(sinks)
+  local out = plain(sinks.record and sinks:record() or sinks)
+  local heads = out.heads or {}
+  out.heads = json.array {}
+  for i, head in ipairs(heads) do
+    out.heads[i] = json.object(plain(head), head_keys)
+  end
+  for _, key in ipairs { "first", "proxy", "row_mass", "contribution" } do
+    if type(out[key]) == "table" then
+      out[key] = json.object(plain(out[key]), { "min", "mean", "max" })
+    end
+  end
+  return json.object(out, sinks_keys)
+end
+
+--- A training log as CSV: the known columns first, probes after them by name.
+local function training_csv(log)
+  local columns, seen, probes = {}, {}, {}
+  for _, key in ipairs(csv_keys) do seen[key] = true end
+  for _, entry in ipairs(log) do
+    for key in pairs(entry) do
+      if not seen[key] then
+        seen[key] = true
+        probes[#probes + 1] = key
+      end
+    end
+  end
+  table.sort(probes)
+  table.move(csv_keys, 1, #csv_keys, 1, columns)
+  table.move(probes, 1, #probes, #columns + 1, columns)
+  local rows = {}
+  for i, entry in ipairs(log) do
+    rows[i] = {}
+    for j, key in ipairs(columns) do rows[i][j] = entry[key] end
+  end
+  return csv.text(columns, rows)
+end
+
+--- Write a training log as train-<label>.csv.
+-- @param label  letters, digits and _ . - = +
+-- @param log    the `log` of what lab.train returns
+-- @error a label that is no part of a file name
+-- @example
+--   local run = lab.run()
+--   run:csv("mine", { { step = 1, loss = 0.5, lr = 1e-3, time = 0.1 } })
+function methods:csv(label, log)
+  check_label("run:csv", label)
+  if type(log) ~= "table" then
+    fail("run:csv: expected the log of a training, got a %s", type(log))
+  end
+  must(core.file_write(file(self, "train-" .. label .. ".csv"), training_csv(log)))
+  save(self)
+end
+
+--- Add results under a label; run[label] gives them back.
+-- @param label    letters, digits and _ . - = +
+-- @param results  { train = what lab.train returned, sinks = what lab.sinks returned,
+--                 eval = { samples =, linf =, ... } (default train.eval) } and any
+--                 more names with numbers, strings and tables of them. A training's
+--                 log is also written as train-<label>.csv, the maps of a measurement
+--                 as <label>-mean.npy, <label>-std.npy and <label>-output_norms.npy.
+-- @error a label that is taken, results that JSON cannot say
+-- @example
+--   local run = lab.run()
+--   run:add("softmax", { eval = { samples = 1000, linf = 0.004 }, note = "a note" })
+function methods:add(label, results)
+  check_label("run:add", label)
+  if methods[label] or rawget(self, label) ~= nil then
+    fail("run:add: the label '%s' is taken by run.%s itself", label, label)
+  end
+  if type(results) ~= "table" then
+    fail("run:add: expected a table of results, got a %s", type(results))
+  end
+  if self.added[label] then fail("run:add: '%s' has been added before", label) end
+  local out = plain(results)
+  if results.train then out.train = train_record(results.train) end
+  local eval = results.eval or (results.train and results.train.eval)
+  out.eval = eval and json.object(plain(eval), eval_keys)
+  if results.sinks then out.sinks = sinks_record(results.sinks) end
+  json.encode(out) -- raises before anything is kept
+  if results.sinks then out.sinks.maps = save_maps(self, label, results.sinks) end
+  self.record.results[label] = json.object(out, { "train", "eval", "sinks" })
+  self.labels[#self.labels + 1] = label
+  self.added[label] = results
+  if results.train and results.train.log then
+    self:csv(label, results.train.log)
+  else
+    save(self)
+  end
+end
+
+-- Files.
+
+--- Save a figure (lab.plot) as NAME.png, NAME.svg and NAME.pdf.
+-- @param name    letters, digits and _ . - = +
+-- @param figure  from lab.plot
+-- @error a file that cannot be written
+-- @example
+--   local run = lab.run()
+--   run:figure("map", lab.plot.heat { { 1, 0 }, { 0.5, 0.5 } })
+function methods:figure(name, figure)
+  check_label("run:figure", name)
+  if (type(figure) ~= "userdata" and type(figure) ~= "table") or not figure.save then
+    fail("run:figure: expected a figure of lab.plot, got a %s", type(figure))
+  end
+  for _, extension in ipairs { "png", "svg", "pdf" } do
+    must(figure:save(file(self, name .. "." .. extension)))
+  end
+  save(self)
+end
+
+--- Save a tensor as NAME.npy.
+-- @param name    letters, digits and _ . - = +
+-- @param tensor  f32 or f64
+-- @error a file that cannot be written
+-- @example
+--   local run = lab.run()
+--   run:array("weights", lab.arange(3))
+function methods:array(name, tensor)
+  check_label("run:array", name)
+  if not is_tensor(tensor) then
+    fail("run:array: expected a tensor, got a %s", type(tensor))
+  end
+  must(core.save_npy(file(self, name .. ".npy"), tensor))
+  save(self)
+end
+
+--- Save a model's parameters as NAME.safetensors.
+-- @param name   letters, digits and _ . - = +
+-- @param model  from lab.model
+-- @error a file that cannot be written
+-- @example
+--   local run = lab.run()
+--   run:weights("softmax", lab.model.attention_only { task = lab.task.trigger_mean {} })
+function methods:weights(name, model)
+  check_label("run:weights", name)
+  if type(model) ~= "table" or not model.save then
+    fail("run:weights: expected a model, got a %s", type(model))
+  end
+  must(model:save(file(self, name .. ".safetensors")))
+  save(self)
+end
+
+--- Write the run's report, report.html: options, tables, claims, figures, training
+-- curves and heads to look into, in one file that needs no other. It shows what has
+-- been added so far, and is made again when the run ends; `sinklab report` makes it of
+-- any run directory, or of several.
+-- @return path of the file
+-- @error a file that cannot be written
+-- @example
+--   local run = lab.run()
+--   print(run:report())
+function methods:report()
+  save(self)
+  local path, why = require "sinklab.report".write { self.folder }
+  must(path, why)
+  self.reported = true
+  file(self, "report.html")
+  save(self)
+  return path
+end
+
+--- Print an aligned table.
+-- @param names  of the columns
+-- @param rows   lists of as many cells, strings or numbers
+-- @example
+--   lab.run():table({ "head", "weight" }, { { 1, 0.99 }, { 2, 0.5 } })
+function methods:table(names, rows) print(text.table(names, rows)) end
+
+-- Claims.
+
+local operators = {
+  [">="] = function(a, b) return a >= b end,
+  ["<="] = function(a, b) return a <= b end,
+  [">"] = function(a, b) return a > b end,
+  ["<"] = function(a, b) return a < b end,
+  ["=="] = function(a, b) return a == b end,
+}
+
+--- A number with as many digits as tell it from the other one.
+local function in_words(x, other)
+  if x ~= x then return "NaN" end
+  for digits = 6, 17, 4 do
+    local format = ("%%.%dg"):format(digits)
+    if x == other or format:format(x) ~= format:format(other) then
+      return format:format(x)
+    end
+  end
+  return ("%.17g"):format(x)
+end
+
+--- State what the run shows and record whether it does.
+-- @param claim  what is claimed, in words
+-- @param value  a number; NaN holds no claim
+-- @param op     one of >= <= > < ==
+-- @param bound  a number
+-- @return whether it holds; if one claim of a script does not, sinklab exits with 2
+-- @error anything else
+-- @example
+--   lab.run():claim("softmax: the head sinks", 0.998, ">=", 0.98)
+function methods:claim(claim, value, op, bound)
+  if type(claim) ~= "string" then
+    fail("run:claim: what is claimed must be a string, got a %s", type(claim))
+  end
+  for name, x in pairs { value = value or false, bound = bound or false } do
+    if type(x) ~= "number" then
+      fail("run:claim '%s': the %s must be a number, got a %s", claim, name,
+        x and type(x) or "nil")
+    end
+  end
+  if not operators[op] then
+    fail("run:claim '%s': the operator must be >= <= > < or ==, got '%s'", claim,
+      tostring(op))
+  end
+  local holds = operators[op](value, bound)
+  local claims = self.record.claims
+  claims[#claims + 1] = json.object({ text = claim, value = value, op = op,
+    bound = bound, holds = holds }, { "text", "value", "op", "bound", "holds" })
+  print(("%s  %s: %s %s %s"):format(holds and "holds" or "FAILS", claim,
+    in_words(value, bound), op, in_words(bound, value)))
+  save(self)
+  return holds
+end
+
+-- Begin and end.
+
+local function all_hold(self)
+  for _, claim in ipairs(self.record.claims) do
+    if not claim.holds then return false end
+  end
+  return true
+end
+
+local open, finish
+local held = true -- every claim of the runs that are closed
+
+--- Close the record: the run is complete. `sinklab run` does this by itself at the end of
+-- a script; a script that is run by a stock Lua calls it, or its record says that the
+-- program ended without.
+-- @return whether every claim holds
+-- @example
+--   print(lab.run():finish())
+function methods:finish()
+  if open ~= self then fail "run:finish: the run is closed already" end
+  return finish "complete"
+end
+
+--- The host calls this when the script has ended: "complete", "failed" with the error,
+-- or "interrupted". Returns whether every claim holds.
+function finish(status, message)
+  if status == "complete" then options.unread() end
+  local self = open
+  if not self then return held end
+  open = nil
+  self.record.status = status
+  if status == "failed" then self.record.error = message end
+  write(self)
+  if self.reported then -- its page still says "running"
+    must(require "sinklab.report".write { self.folder })
+  end
+  note(self)
+  if not core.quiet() then
+    io.stderr:write(("%s after %.1f s: %s\n"):format(status, self.record.wall_s,
+      self.folder))
+  end
+  held = all_hold(self) and held
+  return held
+end
+
+module.finish = finish
+
+-- os.exit leaves the process without a word to the host: the record is closed first.
+local exit = os.exit
+
+local function exit_with_record(code, close)
+  if open then
+    local good = code == nil or code == true or code == 0
+    module.finish(good and "complete" or "failed",
+      not good and ("os.exit (%s)"):format(tostring(code)) or nil)
+  end
+  exit(code, close)
+end
+
+--- Make runs/<script>-<UTC time>, with a number after it if that is taken.
+local function new_folder(script)
+  local name = script:match "([^/]+)$":gsub("%.lua$", "")
+  local base = ("runs/%s-%s"):format(name, core.utc "%Y%m%dT%H%M%SZ")
+  must(core.make_folders "runs")
+  for n = 1, math.huge do
+    local folder = n == 1 and base or base .. "-" .. n
+    local made, message = core.make_folder(folder)
+    if made then return folder end
+    must(made ~= nil, message)
+  end
+end
+
+--- Open the run, a directory where everything is written, and its record.
+--
+-- The directory is runs/<script>-<UTC time> or what --out says (files of the same
+-- names in it are replaced). The record is on the disk from now on with the status
+-- "running", and is "complete", "failed" or "interrupted" in the end. A script has one
+-- run. In the REPL a new run ends the one before.
+-- @return run; run[label] is what run:add added
+-- @error a second run of a script, a directory that cannot be made
+-- @example
+--   local run = lab.run()
+--   print(run.folder)
+function module.run()
+  local host = core.host
+  if host.help then
+    print "It has no options of its own."
+    core.quit(0)
+  end
+  options.unread()
+  if open and host.script then fail "lab.run: this script has opened its run already" end
+  if open then module.finish "complete" end
+  local script = host.shown or "repl"
+  local values = host.options or {}
+  if host.out then must(core.make_folders(host.out)) end
+  local folder = host.out or new_folder(script)
+  local labels = {} -- of results, in the order of adding
+  local seed, dtype = rawget(values, "seed"), rawget(values, "dtype")
+  local self = setmetatable({ folder = folder, chosen = host.out ~= nil,
+    clock = core.clock(), added = {}, reported = false,
+    labels = labels, record = json.object({
+      sinklab = core.version, script = script,
+      options = json.object(plain(values)),
+      seed = seed == nil and json.null or seed,
+      dtype = dtype == nil and "f32" or dtype,
+      threads = core.threads(), isa = core.isa(), started = core.utc(),
+      status = "running", results = json.object({}, labels), claims = json.array {},
+      files = json.array {},
+    }, record_keys) }, {
+      __name = "sinklab.run",
+      __index = function(self, key)
+        if methods[key] then return methods[key] end
+        local added = rawget(self, "added")[key]
+        if added == nil then
+          local names = {}
+          for name in pairs(methods) do names[#names + 1] = name end
+          for name in pairs(self.added) do names[#names + 1] = name end
+          fail("run.%s: nothing was added under this label%s", tostring(key),
+            check.did_you_mean(key, names))
+        end
+        return added
+      end,
+      __tostring = function(self) return "run in " .. self.folder end,
+    })
+  open = self
+  if host.foreign then
+    -- Collected when the program ends: it will not come back to close the record.
+    self.guard = setmetatable({}, { __gc = function()
+      if open == self then finish("failed", "the program ended before run:finish()") end
+    end })
+  end
+  os.exit = exit_with_record
+  save(self)
+  note(self)
+  return self
+end
+
+return module

@@ -1,0 +1,292 @@
+--- runs.lua - lab.runs: many runs found, compared, exported and pruned.
+local core = require "sinklab.core"
+local check = require "sinklab.base.check"
+local csv = require "sinklab.base.csv"
+local filter = require "sinklab.record.filter"
+local records = require "sinklab.record.records"
+local text = require "sinklab.base.text"
+
+local methods, Runs = {}, { __name = "sinklab.runs" }
+Runs.__index = methods
+
+--- Everything that a filter or a metric may name, for all runs of an open index: options
+-- and results.
+local function known_names(db)
+  local rows, message = db:rows "select distinct kind, name from fields"
+  if not rows then return nil, message end
+  local known = { option = {}, result = {} }
+  for _, row in ipairs(rows) do known[row.kind][row.name] = true end
+  return known
+end
+
+--- Runs without what the index keeps for itself.
+local function shown(rows, message)
+  for _, row in ipairs(rows or {}) do row.stamp = nil end
+  return rows, message
+end
+
+--- The runs of an open index for which `where`, a list of texts such as "lr<=1e-3",
+-- holds, oldest first; at most the newest `limit`.
+local function select_runs(db, where, limit)
+  local known, message = known_names(db)
+  if not known then return nil, message end
+  local terms, values = filter.sql(where, known)
+  values[#values + 1] = limit or -1
+  return shown(db:rows(([[select * from (select * from runs r where %s
+    order by started desc, stamp desc limit ?) order by started, stamp]])
+    :format(terms), table.unpack(values)))
+end
+
+--- The runs in a folder.
+--
+-- Runs are found by the records in their directories; an index beside them
+-- (index.sqlite) makes that quick and is brought up to date by every call.
+-- @param folder  default "runs"
+-- @return an object with :list, :show, :compare, :best, :csv, :prune and :rebuild
+-- @example
+--   print(lab.runs "runs")
+local function runs(folder)
+  if folder ~= nil then check.argument("lab.runs", "folder", folder, "string") end
+  folder = (folder or "runs"):gsub("(.)/+$", "%1")
+  if folder == "" then check.fail "lab.runs: the folder is ''" end
+  return setmetatable({ folder = folder }, Runs)
+end
+
+--- The runs, oldest first.
+-- @param where  a list of conditions that must all hold, KEY OP VALUE with OP one of
+--               = != < <= > >= and ~ (contains): "script~theorem2", "lr<=1e-3",
+--               "softmax.train.steps<9000". KEY is a column (script, status, started,
+--               wall_s, seed, dtype, threads, isa, claims, failed ...), an option or the
+--               path of a result; `option.` or `result.` before it says which.
+-- @param limit  at most so many, the newest of them
+-- @return a list of { folder, script, status, started, wall_s, seed, dtype, threads, isa,
+--         sinklab, error, claims, failed }; nil and a message if there is no such folder
+-- @error an unknown key raises, with the nearest one
+-- @example
+--   local list = lab.runs "runs":list { where = { "status=complete" }, limit = 5 }
+function methods:list(given)
+  local o = check.options("runs:list", given, {
+    where = { "table", default = {} }, limit = { "integer", min = 1 } })
+  local db <close>, message = records.open(self.folder)
+  if not db then return nil, message end
+  return select_runs(db, o.where, o.limit)
+end
+
+--- The folder of the run that `name` means: a directory's name, the beginning or a part
+-- of exactly one, a path, or "last".
+local function find(self, name)
+  local db <close>, trouble = records.open(self.folder)
+  if not db then return nil, trouble end
+  local rows, message = db:rows "select folder from runs order by started, stamp"
+  if not rows then return nil, message end
+  if #rows == 0 then return nil, "no runs in " .. self.folder end
+  if name == "last" then return self.folder .. "/" .. rows[#rows].folder end
+  local begins, within, names = {}, {}, {}
+  for i, row in ipairs(rows) do
+    names[i] = row.folder
+    if row.folder == name then return self.folder .. "/" .. name end
+    local at = row.folder:find(name, 1, true)
+    if at == 1 then begins[#begins + 1] = row.folder end
+    if at then within[#within + 1] = row.folder end
+  end
+  if core.file_exists(name .. "/run.json") then return (name:gsub("(.)/+$", "%1")) end
+  local found = #begins > 0 and begins or within
+  if #found == 1 then return self.folder .. "/" .. found[1] end
+  if #found > 1 then
+    return nil, ("'%s' could be %d runs: %s%s"):format(name, #found,
+      table.concat(found, ", ", 1, math.min(#found, 4)), #found > 4 and ", ..." or "")
+  end
+  return nil, ("no run '%s' in %s%s"):format(name, self.folder,
+    check.did_you_mean(name, names))
+end
+
+--- The record of one run.
+-- @param name  a directory's name, a part of it that only one has, a path, or "last"
+-- @return what its run.json holds, and its directory; or nil and a message
+-- @example
+--   local record, folder = lab.runs "runs":show "last"
+function methods:show(name)
+  check.argument("runs:show", "name", name, "string")
+  local folder, message = find(self, name)
+  if not folder then return nil, message end
+  local record
+  record, message = records.read(folder)
+  if not record then return nil, message end
+  return record, folder
+end
+
+--- Where two tables differ: name -> { a, b }, sorted by name.
+local function differences(a, b, same_too)
+  local names, out = {}, {}
+  for name in pairs(a) do names[#names + 1] = name end
+  for name in pairs(b) do if a[name] == nil then names[#names + 1] = name end end
+  table.sort(names)
+  for _, name in ipairs(names) do
+    local left, right = a[name], b[name]
+    if same_too or left ~= right then
+      local both = type(left) == "number" and type(right) == "number"
+      out[#out + 1] = { name = name, a = left, b = right,
+        difference = both and right - left or nil }
+    end
+  end
+  return out
+end
+
+--- Two runs side by side.
+-- @param a, b  as for :show
+-- @return { a, b = their directories, options, results = lists of { name, a, b,
+--         difference = b - a for numbers } }: the options that differ, and the results
+--         that both or one of them has; or nil and a message
+-- @example
+--   local c = lab.runs "runs":compare("last", "last")
+function methods:compare(a, b)
+  check.argument("runs:compare", "first run", a, "string")
+  check.argument("runs:compare", "second run", b, "string")
+  local left, folder_a = self:show(a)
+  if not left then return nil, folder_a end
+  local right, folder_b = self:show(b)
+  if not right then return nil, folder_b end
+  return { a = folder_a, b = folder_b,
+    options = differences(records.options(left), records.options(right)),
+    results = differences(records.results(left), records.results(right), true) }
+end
+
+--- The runs with the smallest (or largest) value of a result.
+-- @param metric   the path of a result, such as "softmax.train.steps", or a column
+-- @param largest  default false: the smallest first
+-- @param where    as for :list
+-- @param limit    default 10
+-- @return a list as :list gives, each with `value`; or nil and a message
+-- @error a metric that no run has raises, with the nearest one
+-- @example
+--   local fast = lab.runs "runs":best("wall_s", { limit = 3 })
+function methods:best(metric, given)
+  check.argument("runs:best", "metric", metric, "string")
+  local o = check.options("runs:best", given, {
+    where = { "table", default = {} }, largest = { "boolean", default = false },
+    limit = { "integer", default = 10, min = 1 } })
+  local db <close>, trouble = records.open(self.folder)
+  if not db then return nil, trouble end
+  local known, message = known_names(db)
+  if not known then return nil, message end
+  local value, bound = filter.value(metric, known)
+  local terms, values = filter.sql(o.where, known)
+  -- The metric stands in the statement twice, before and after the conditions.
+  local all = table.move(bound, 1, #bound, 1, {})
+  table.move(values, 1, #values, #all + 1, all)
+  all[#all + 1] = o.limit
+  return shown(db:rows(([[select * from (select *, %s as value from runs r where %s)
+    where typeof (value) in ('integer', 'real') order by value %s, started, stamp
+    limit ?]]):format(value, terms, o.largest and "desc" or "asc"), table.unpack(all)))
+end
+
+--- Every run as a line of CSV: the columns of :list, then each option as option.NAME and
+-- each result as result.PATH; what a run does not have is an empty cell.
+-- @param where  as for :list
+-- @return text; or nil and a message
+-- @example
+--   local csv = lab.runs "runs":csv()
+function methods:csv(given)
+  local o = check.options("runs:csv", given, { where = { "table", default = {} } })
+  local db <close>, trouble = records.open(self.folder)
+  if not db then return nil, trouble end
+  local list, message = select_runs(db, o.where)
+  if not list then return nil, message end
+  local fields
+  fields, message = db:rows [[select folder, kind || '.' || name as name, value
+    from fields]]
+  if not fields then return nil, message end
+  local of, names = {}, {}
+  for _, run in ipairs(list) do of[run.folder] = {} end
+  for _, f in ipairs(fields) do
+    if of[f.folder] then
+      if not names[f.name] then
+        names[f.name] = true
+        names[#names + 1] = f.name
+      end
+      of[f.folder][f.name] = f.value
+    end
+  end
+  table.sort(names)
+  local head = { "folder", table.unpack(records.columns) }
+  table.move(names, 1, #names, #head + 1, head)
+  local rows = {}
+  for i, run in ipairs(list) do
+    rows[i] = { run.folder }
+    for j, c in ipairs(records.columns) do rows[i][j + 1] = run[c] end
+    for j, name in ipairs(names) do
+      rows[i][#records.columns + 1 + j] = of[run.folder][name]
+    end
+  end
+  return csv.text(head, rows)
+end
+
+--- Remove a file or a folder with all in it. A symbolic link is removed, what it points
+-- to is not.
+local function remove(path)
+  local ok, message = os.remove(path)
+  if ok then return true end
+  for _, name in ipairs(core.folder(path) or {}) do
+    local fine, why = remove(path .. "/" .. name)
+    if not fine then return nil, why end
+  end
+  ok, message = os.remove(path)
+  return ok, message
+end
+
+--- Remove run directories for good.
+-- @param where   conditions as for :list; at least one
+-- @param really  default false: only say which would be removed
+-- @return the list of runs, as :list gives; nil and a message on trouble, which leaves
+--         the rest in place
+-- @error no condition raises: removing everything must be said, as "status~"
+-- @example
+--   local would_go = lab.runs "runs":prune { where = { "status=failed" } }
+function methods:prune(given)
+  local o = check.options("runs:prune", given, {
+    where = { "table", required = "a list of conditions" },
+    really = { "boolean", default = false } })
+  if #o.where == 0 then
+    check.fail "runs:prune: say which, as in where = { \"status=failed\" }"
+  end
+  local list, message = self:list { where = o.where }
+  if not list or not o.really then return list, message end
+  for _, run in ipairs(list) do
+    local ok, why = remove(self.folder .. "/" .. run.folder)
+    if not ok then return nil, why end
+  end
+  local db <close>, why = records.open(self.folder) -- forgets them
+  if not db then return nil, why end
+  return list
+end
+
+--- Make the index anew from the directories.
+-- @return the number of runs; or nil and a message
+-- @example
+--   local n = lab.runs "runs":rebuild()
+function methods:rebuild() return records.rebuild(self.folder) end
+
+--- Rows of text for a list of runs, under a row of column names.
+-- @param list  what runs:list gives
+-- @return names, rows: for lab.text.table
+-- @example
+--   print(lab.text.table(lab.runs "runs".rows {}))
+function methods.rows(list)
+  local rows, valued = {}, list[1] and list[1].value ~= nil
+  for i, run in ipairs(list) do
+    local claims = run.claims or 0
+    rows[i] = { run.folder, run.status, ("%.1f"):format(run.wall_s or 0),
+      claims == 0 and "-" or ("%d of %d"):format(claims - run.failed, claims),
+      valued and ("%.6g"):format(run.value) or nil }
+  end
+  return { "run", "status", "wall_s", "claims hold", valued and "value" or nil }, rows
+end
+
+function Runs:__tostring()
+  local list, message = self:list { limit = 20 }
+  if not list then return "runs: " .. message end
+  if #list == 0 then return "no runs in " .. self.folder end
+  return "runs in " .. self.folder .. "\n" .. text.table(methods.rows(list))
+end
+
+return runs

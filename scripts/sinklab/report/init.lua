@@ -1,0 +1,75 @@
+--- report.lua - the report of runs: one HTML file that needs nothing else.
+--
+-- It is made of what is in the run directories alone (docs/run.md), so it can be made
+-- anew at any time, of runs of other machines too. The template is scripts/templates/
+-- report.html with its style and its script; docs/report.md says what it shows.
+local core = require "sinklab.core"
+local json = require "sinklab.base.json"
+local maps = require "sinklab.report.maps"
+local page = require "sinklab.report.page"
+local read = require "sinklab.report.read"
+
+local report = {}
+
+local function template(name)
+  local text, why = read.file(core.scripts .. "/templates/" .. name)
+  if not text then core.raise(why) end
+  return text
+end
+
+--- Put values in place of {{name}}; they are not searched again.
+local function fill(text, values)
+  return (text:gsub("{{(%w+)}}", function(name)
+    return values[name] or core.raise(("report.html asks for {{%s}}"):format(name))
+  end))
+end
+
+--- JSON inside <script>: no "<" that could end or comment the element.
+local function data_text(value) return (json.encode(value):gsub("<", "\\u003c")) end
+
+local function title_of(runs)
+  local names = {}
+  for i, run in ipairs(runs) do names[i] = run.name end
+  return #names < 4 and table.concat(names, ", ")
+      or ("%s and %d more"):format(names[1], #names - 1)
+end
+
+--- The report of run directories as HTML.
+-- @param folders  list of their paths
+-- @return html; or nil and one sentence
+function report.html(folders)
+  local runs, data = {}, json.array {}
+  for i, folder in ipairs(folders) do
+    local run, why = read.read(folder)
+    if not run then return nil, why end
+    runs[i] = run
+  end
+  local heads = maps.encode(runs)
+  for i, run in ipairs(runs) do
+    data[i] = { name = run.name, heads = heads[i], curves = json.array(run.curves) }
+  end
+  local summary, details = page.html(runs)
+  return fill(template "report.html", {
+    title = page.escape(title_of(runs)), style = template "report.css",
+    summary = summary, details = details, data = data_text(data),
+    script = template "report.js",
+    version = page.escape(core.version),
+  })
+end
+
+--- Write the report of run directories.
+-- @param folders  list of their paths
+-- @param path     of the file; default report.html in the folder, of several runs in
+--                 the current one
+-- @return path; or nil and one sentence
+function report.write(folders, path)
+  path = path or (#folders == 1 and folders[1]:gsub("/*$", "") .. "/report.html")
+      or "report.html"
+  local text, why = report.html(folders)
+  if not text then return nil, why end
+  local ok, message = core.file_write(path, text)
+  if not ok then return nil, message end
+  return path
+end
+
+return report

@@ -1,0 +1,201 @@
+--- sweep.lua - lab.sweep: many small runs, each in a process of its own.
+local core = require "sinklab.core"
+local check = require "sinklab.base.check"
+local send = require "sinklab.sweep.send"
+local progress = require "sinklab.base.progress"
+
+local rules = {
+  points = { "table" },
+  grid = { "table" },
+  run = { "function string", required = "a function (point, with), or a module's name" },
+  with = { "any" },
+  workers = { "integer", min = 1, max = 1024 },
+  label = { "string", default = "sweep" },
+  on_result = { "function" },
+  quiet = { "boolean" },
+}
+
+--- All combinations of a grid's values, as points.
+local function combine(what, grid)
+  local names, points = {}, { {} }
+  for name, values in pairs(grid) do
+    if type(name) ~= "string" or type(values) ~= "table" or #values == 0 then
+      check.fail("%s: option 'grid' must be { name = { value, ... }, ... }; look at '%s'",
+        what, tostring(name))
+    end
+    names[#names + 1] = name
+  end
+  table.sort(names)
+  for _, name in ipairs(names) do
+    local more = {}
+    for _, point in ipairs(points) do
+      for _, value in ipairs(grid[name]) do
+        local copy = { [name] = value }
+        for key, known in pairs(point) do copy[key] = known end
+        more[#more + 1] = copy
+      end
+    end
+    points = more
+  end
+  return points
+end
+
+--- The texts of everything that will be sent, so that what cannot be sent is refused
+-- before a process is started.
+local function prepare(what, o, points)
+  local job, message = send.write({ run = o.run, with = o.with, path = package.path,
+    cpath = package.cpath }, "sent", true)
+  if not job then
+    check.fail("%s: %s", what, (message:gsub("sent%.(%a+)", "option '%1'")))
+  end
+  local texts = {}
+  for i, point in ipairs(points) do
+    texts[i], message = send.write(point, ("point %d"):format(i), false)
+    if not texts[i] then check.fail("%s: %s", what, message) end
+  end
+  return job, texts
+end
+
+--- A worker that knows its job; nil and a message.
+local function start(job)
+  local process, message = core.process("run",
+    core.scripts .. "/sinklab/sweep/worker.lua", "--threads=1", "--quiet")
+  if not process then return nil, message end
+  local ok, why = process:send(job)
+  if not ok then return nil, ("%s; it %s"):format(why, process:stop()) end
+  return { process = process }
+end
+
+local function close(workers)
+  for _, worker in ipairs(workers) do worker.process:stop() end
+end
+
+local Workers = { __close = close }
+
+--- Give the next point to a worker; false if there is none.
+local function feed(state, worker)
+  local i = state.next
+  if i > #state.points then return false end
+  state.next = i + 1
+  worker.point, worker.since = i, core.clock()
+  -- A worker that has gone shows when it is received from.
+  worker.process:send(state.texts[i])
+  return true
+end
+
+local function finish(state, worker, ok, value)
+  local i = worker.point
+  local entry = { point = state.points[i], seconds = core.clock() - worker.since }
+  if ok then entry.result = value else entry.failed = value end
+  state.results[i], worker.point = entry, nil
+  state.done = state.done + 1
+  state.failed = state.failed + (ok and 0 or 1)
+  if state.on_result then state.on_result(entry, i) end
+end
+
+--- Take in what a worker has sent; false when the worker has ended.
+local function receive(state, worker)
+  local text = worker.process:receive()
+  if text == false then return true end
+  if not text then
+    finish(state, worker, false, "the worker " .. worker.process:stop())
+    return false
+  end
+  local answer = send.read(text)
+  local ok, value = answer[1], answer[2]
+  if ok then value = send.read(value) end
+  finish(state, worker, ok, value)
+  return true
+end
+
+local function show(state)
+  local parts = { ("%s  %d of %d"):format(state.label, state.done, #state.points) }
+  if state.failed > 0 then parts[2] = state.failed .. " failed" end
+  local took = core.clock() - state.started
+  return parts, state.done > 0 and took / state.done * (#state.points - state.done)
+end
+
+--- Run a function for many points, several at a time, each in a fresh process.
+--
+-- Made for many small trainings: seeds times learning rates, a table of mechanisms. A
+-- worker process has one thread, serves one point after another and starts in a few
+-- milliseconds. What goes to it and what comes back is plain data: numbers (every bit
+-- of them, NaN too), strings, booleans, tables of these.
+--
+-- The function goes over with what it captures: plain data (also the table of
+-- lab.options) as it is at the call, modules such as `lab` by name, other functions of
+-- the script likewise. A task, a model or a tensor cannot go: make it inside. What it
+-- prints goes to standard error. An error in it fails its point only, as does a crash.
+--
+-- On Ctrl-C the workers are ended and, as lab.train does, the sweep returns what it
+-- has, with `interrupted`; points without a result have failed = "interrupted".
+-- @param points     list of points, anything plain; or
+-- @param grid       { name = { value, ... }, ... }: every combination, names in
+--                   alphabetical order, the last one changing fastest
+-- @param run        function (point, with) -> a plain value, or the name of a module
+--                   that returns such a function
+-- @param with       plain data passed to every call
+-- @param workers    processes at a time, default as many as this script has threads
+-- @param label      for the progress line, default "sweep"
+-- @param on_result  function (entry, index) called as results come in
+-- @param quiet      no progress; default: what --quiet says
+-- @return list in the order of the points: { point =, result =, seconds = } or
+--         { point =, failed = message, seconds = }; fields `failed` (how many),
+--         `wall_s` and, after Ctrl-C, `interrupted`
+-- @error what cannot be sent, by name
+-- @example
+--   local runs = lab.sweep {
+--     grid = { seed = { 0, 1 }, lr = { 1e-3, 3e-3 } },
+--     run = function (p)
+--       local task = lab.task.trigger_mean {}
+--       local model = lab.model.attention_only { task = task, seed = p.seed }
+--       local log = lab.train(model, task, { steps = 20, seed = p.seed, eval = 0,
+--         optimizer = lab.optim.adam { lr = p.lr } })
+--       return { loss = log.loss }
+--     end }
+--   for _, r in ipairs(runs) do print(r.point.lr, r.point.seed, r.result.loss) end
+local function sweep(given)
+  local what = "lab.sweep"
+  local o = check.options(what, given, rules)
+  if (o.points == nil) == (o.grid == nil) then
+    check.fail("%s: give either 'points' or 'grid'", what)
+  end
+  local points = o.points or combine(what, o.grid)
+  local job, texts = prepare(what, o, points)
+  local state = { points = points, texts = texts, results = {}, next = 1, done = 0,
+    failed = 0, label = o.label, on_result = o.on_result, started = core.clock() }
+  local line = progress.new { quiet = o.quiet }
+  local workers <close> = setmetatable({}, Workers)
+  local most = math.min(o.workers or core.threads(), #points)
+  while state.done < #points and not core.interrupted() do
+    while #workers < most and state.next <= #points do
+      local worker, message = start(job)
+      if not worker then check.fail("%s: %s", what, message) end
+      workers[#workers + 1] = worker
+      feed(state, worker)
+    end
+    local processes = {}
+    for i, worker in ipairs(workers) do processes[i] = worker.process end
+    local i = core.process_wait(processes, 0.25)
+    if i then
+      local worker = workers[i]
+      if not receive(state, worker) or not worker.point and not feed(state, worker) then
+        table.remove(workers, i)
+      end
+    end
+    line:show(show(state))
+  end
+  local results = state.results
+  results.failed, results.wall_s = state.failed, core.clock() - state.started
+  if core.interrupted() then
+    results.interrupted = true
+    for i, point in ipairs(points) do
+      results[i] = results[i] or { point = point, failed = "interrupted", seconds = 0 }
+    end
+    core.pending_interrupt()
+  end
+  line:close((show(state)), progress.duration(results.wall_s))
+  return results
+end
+
+return sweep
