@@ -20,16 +20,21 @@
 --                  LayerNorm), "full" (all heads as one vector)
 -- positions        "rope" pairs k and k + d/2, "rope_interleaved" 2k and 2k + 1 (GGUF
 --                  permutes the rows of llama's q and k for that), "learned", "alibi"
--- rotary_part      the part of a head that turns, where the file does not say
+-- rotary_part      the share of a head that rotates, where the file does not say
 -- position_offset  row of the table of learned positions for the first token
--- activation       of the MLP, or one for each form where files do not say; in a
---                  config.json that says, the file's word counts
--- gated            activation (gate x) * (up x)
+-- activation       of the MLP, or one for each form; a config.json that names another
+--                  is followed, unless activation_fixed = true
+-- gating           "clamped_swiglu": how experts join gate x and up x (else the MLP
+--                  with a gate is activation (gate x) * (up x))
 -- embedding_scale  "sqrt": token embeddings times sqrt (d_model)
 -- windows          which layers see a window where the file has a size: "all", n (all
 --                  but every n-th), or "late": those past max_window_layers, where
 --                  use_sliding_window is true
 -- local_base       rotary base of layers with a window, whose angles are not scaled
+-- hf_config        function (config): keys of config.json in the words of other
+--                  families, put over those of the file
+-- gguf_width_scale { [layers] = true }: models of so many layers divide scores by
+--                  sqrt (d_model / heads), and their GGUF files do not say so
 -- conv1d           Hugging Face weights are (inputs, outputs)
 -- gguf_defaults    what early GGUF files leave out
 -- needs            values of config.json that this library knows how to follow, and no
@@ -40,13 +45,15 @@
 
 local architectures = {}
 
---- `base` with other values.
+--- An entry like `base` with other values.
 local function extend(base, other)
   local out = {}
   for key, value in pairs(base) do out[key] = value end
   for key, value in pairs(other) do out[key] = value end
   return out
 end
+
+architectures.extend = extend
 
 -- GGUF: what stands behind blk.N. for each part, or outside layers.
 architectures.gguf_names = {
@@ -112,18 +119,20 @@ local llama = {
   parts = "attn_norm q? k? v? o? ffn_norm gate? up? down?",
   norm = "rms",
   positions = { gguf = "rope_interleaved", hf = "rope" },
-  activation = "silu", gated = true, windows = "all",
+  activation = "silu", windows = "all",
 }
 
 local gemma = extend(llama, {
   gguf = "gemma", hf = "gemma", norm_shift = { hf = 1 }, positions = "rope",
   parts = "attn_norm q k v o ffn_norm gate up down", windows = false,
-  activation = "gelu_tanh", embedding_scale = "sqrt",
+  -- The first files of the family say gelu and mean its tanh form.
+  activation = "gelu_tanh", activation_fixed = true, embedding_scale = "sqrt",
 })
 
 local gemma2 = extend(gemma, {
   gguf = "gemma2", hf = "gemma2", names = gemma2_names, windows = 2,
   gguf_defaults = { softcap = 50, logit_softcap = 30, window = 4096 },
+  activation_fixed = false, gguf_width_scale = { [46] = true, [62] = true },
   parts = "attn_norm q k v o attn_post_norm ffn_norm gate up down ffn_post_norm",
 })
 
@@ -147,6 +156,11 @@ local falcon = {
   norm = "layer", parallel = { default = true },
   qkv = { gguf = "blocks", hf = "groups" }, positions = "rope",
   activation = { gguf = "gelu_tanh", hf = "gelu" }, needs = { alibi = false },
+  hf_config = function(config)
+    if config.new_decoder_architecture == true then return { parallel_attn = true } end
+    return { num_key_value_heads = config.multi_query == true and 1
+      or config.num_attention_heads or config.n_head }
+  end,
 }
 
 -- In the order in which a listing shows them.
@@ -196,6 +210,9 @@ architectures.list = {
     parts = "attn_norm? qkv? o? ffn_norm? up? down?",
     norm = "layer", qkv = "blocks", positions = "alibi",
     activation = { gguf = "gelu_tanh", hf = "gelu" },
+    hf_config = function(config)
+      return type(config.attn_config) == "table" and config.attn_config or {}
+    end,
     needs = { learned_pos_emb = false, alibi = true, qk_ln = false, rope = false } },
   { gguf = "bloom", hf = "bloom", names = bloom_names,
     outer = "embedding embedding_norm+ final_norm+ (unembedding)",
@@ -216,14 +233,14 @@ architectures.list = {
     names = extend(llama_names, { up = "mlp.c_fc", down = "mlp.c_proj" }),
     outer = "embedding final_norm+ (unembedding)",
     parts = "attn_norm+ q? k? v? o? ffn_norm+ up? down?",
-    activation = "gelu_tanh", gated = false }),
+    activation = "gelu_tanh" }),
   extend(llama, { gguf = "phi2", hf = "phi", norm = "layer", positions = "rope",
     rotary_part = 0.5, parallel = true,
     names = extend(llama_names, { o = "self_attn.dense", up = "mlp.fc1",
       down = "mlp.fc2", final_norm = "final_layernorm" }),
     outer = "embedding final_norm+ unembedding+", windows = false,
     parts = "attn_norm+ q+ k+ v+ o+ up+ down+",
-    activation = "gelu_tanh", gated = false, needs = { qk_layernorm = false } }),
+    activation = "gelu_tanh", needs = { qk_layernorm = false } }),
   extend(llama, { gguf = "gpt-oss", hf = "gpt_oss", positions = "rope", windows = 2,
     names = extend(llama_names, { sinks = "self_attn.sinks.", router = "mlp.router",
       expert_gate_up = "mlp.experts.gate_up_proj.",
@@ -234,7 +251,7 @@ architectures.list = {
         .. "expert_up+ expert_down+",
       hf = "attn_norm q+ k+ v+ o+ sinks ffn_norm router+ expert_gate_up+ "
         .. "expert_down+" },
-    activation = "swiglu_oai" }),
+    activation_fixed = true, gating = "clamped_swiglu" }),
 }
 
 -- Tensors of Hugging Face files that are no parameters: masks and tables that older

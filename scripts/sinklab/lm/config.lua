@@ -5,7 +5,7 @@
 local core = require "sinklab.core"
 local check = require "sinklab.base.check"
 local architectures = require "sinklab.lm.architectures"
-local refusal = require "sinklab.lm.refusal"
+local unsupported = require "sinklab.lm.unsupported"
 
 local config = {}
 
@@ -65,7 +65,7 @@ Reader.__index = Reader
 
 --- End with a sentence about this file; lab.lm.open catches it.
 function Reader:refuse(message, ...)
-  refusal.raise(self.path .. ": " .. message:format(...))
+  unsupported.raise(self.path .. ": " .. message:format(...))
 end
 
 local function list_of(value) return type(value) == "table" and value or { value } end
@@ -327,25 +327,9 @@ local function check_needs(self, entry)
   end
 end
 
---- What stands in tables of its own in MPT's config.json.
-local function flatten(metadata)
-  local attention = metadata.attn_config
-  if type(attention) ~= "table" then return metadata end
-  local out = {}
-  for key, value in pairs(attention) do out[key] = value end
-  for key, value in pairs(metadata) do out[key] = value end
-  return out
-end
-
 --- kv_heads, d_head, d_ffn, where the file leaves them to the architecture.
-local function read_widths(self, entry, c)
+local function read_widths(self, c)
   c.kv_heads = self:size "kv_heads" or c.heads
-  if self.metadata.multi_query == true and not self.metadata.new_decoder_architecture then
-    c.kv_heads = 1
-  elseif entry.hf == "falcon" and self.form == "hf"
-      and not self.metadata.new_decoder_architecture then
-    c.kv_heads = c.heads
-  end
   if c.heads % c.kv_heads ~= 0 then
     self:refuse("%d heads cannot share %d key/value heads: it must divide them", c.heads,
       c.kv_heads)
@@ -371,11 +355,10 @@ end
 --- The activation of the MLP.
 local function read_activation(self, entry, c)
   c.activation = of_form(entry.activation, self.form)
-  if self.form ~= "hf" or entry.activation == "swiglu_oai" then return end
+  if self.form ~= "hf" or entry.activation_fixed then return end
   local word = self:value { hf = { "hidden_activation", "hidden_act",
     "activation_function", "activation" } }
-  -- Gemma's first files say gelu and mean its tanh form.
-  if word == nil or entry.hf == "gemma" then return end
+  if word == nil then return end
   c.activation = activations[word]
   if not c.activation then
     self:refuse("the activation is '%s'; this library has gelu, gelu_new, "
@@ -384,15 +367,12 @@ local function read_activation(self, entry, c)
 end
 
 --- The factor of q.k.
-local function read_scale(self, c)
+local function read_scale(self, entry, c)
   local scalar = self:value { hf = { "query_pre_attn_scalar" } }
   local scale = self:value { hf = { "softmax_scale" } }
   if type(scalar) == "number" and scalar > 0 then
     c.scale = scalar ^ -0.5
-  elseif self.form == "gguf" and (self.name == "gemma2" or self.name == "gemma3")
-      and (c.layers == 46 or c.layers == 62) then
-    -- The two largest of the family divide by the width of the model over the heads;
-    -- their GGUF files do not say it.
+  elseif self.form == "gguf" and (entry.gguf_width_scale or {})[c.layers] then
     c.scale = (c.d_model / c.heads) ^ -0.5
   else
     c.scale = type(scale) == "number" and scale or c.d_head ^ -0.5
@@ -404,7 +384,7 @@ end
 -- @return the model's sizes and switches, and the entry of its architecture
 function config.read(file, path)
   local form = file.format == "gguf" and "gguf" or "hf"
-  local metadata = form == "gguf" and file.metadata or flatten(file.config or {})
+  local metadata = form == "gguf" and file.metadata or file.config or {}
   local self = setmetatable({ path = path, form = form, metadata = metadata }, Reader)
   local key = form == "gguf" and "general.architecture" or "model_type"
   local name = metadata[key]
@@ -418,12 +398,16 @@ function config.read(file, path)
       check.did_you_mean(name, names), table.concat(names, ", "))
   end
   self.name = name
+  if form == "hf" and entry.hf_config then
+    metadata = architectures.extend(metadata, entry.hf_config(metadata))
+    self.metadata = metadata
+  end
   self.defaults = form == "gguf" and entry.gguf_defaults or {}
   check_needs(self, entry)
   local c = { architecture = name, form = form, layers = self:size "layers",
     d_model = self:size "d_model", heads = self:size "heads",
     context = self:size "context", vocab = self:size "vocab" }
-  read_widths(self, entry, c)
+  read_widths(self, c)
   for number in pairs(numbers) do
     c[number] = self:number(number) or self.defaults[number]
   end
@@ -439,13 +423,12 @@ function config.read(file, path)
   end
   read_windows(self, entry, c)
   read_activation(self, entry, c)
-  read_scale(self, c)
+  read_scale(self, entry, c)
   local parallel = of_form(entry.parallel, form)
   if type(parallel) == "table" then
     parallel = self:value { gguf = "use_parallel_residual",
       hf = { "use_parallel_residual", "parallel_attn" } }
     if parallel == nil then parallel = entry.parallel.default end
-    if metadata.new_decoder_architecture == true then parallel = true end
   end
   c.parallel = parallel == true
   c.tied = form == "gguf" or metadata.tie_word_embeddings ~= false

@@ -93,9 +93,11 @@ end
 
 -- The MLP.
 
---- The experts' function: (up + 1) gate sigmoid (1.702 gate), both clamped at 7
--- (gpt-oss).
-local function swiglu_oai(gate, up)
+--- How an expert joins gate x and up x, by the architecture's `gating`.
+local gatings = {}
+
+--- (up + 1) gate sigmoid (1.702 gate), gate and up clamped at 7 (gpt-oss).
+function gatings.clamped_swiglu(gate, up)
   gate, up = gate:minimum(7), clamp(up, 7)
   return (up + 1) * (gate * (gate * 1.702):sigmoid())
 end
@@ -107,6 +109,7 @@ end
 
 --- One expert on x (n, D).
 local function run_expert(model, parts, e, x)
+  local gating = gatings[model.entry.gating]
   local gate, up
   if parts.expert_gate_up then -- (inputs, 2 d_ffn), gate and up in turn
     local w, b = expert(parts.expert_gate_up, e)
@@ -114,7 +117,7 @@ local function run_expert(model, parts, e, x)
     local s = both.shape
     local pairs_of = both:reshape { s[1], s[2] // 2, 2 }
     gate, up = pairs_of:select(3, 1), pairs_of:select(3, 2)
-    local inner = swiglu_oai(gate, up)
+    local inner = gating(gate, up)
     w, b = expert(parts.expert_down, e)
     return core.linear(inner, w:tensor("f32"):transpose(1, 2), b)
   end
@@ -123,7 +126,7 @@ local function run_expert(model, parts, e, x)
   w, b = expert(parts.expert_up, e)
   up = lm.linear(x, w, b)
   w, b = expert(parts.expert_down, e)
-  return lm.linear(swiglu_oai(gate, up), w, b)
+  return lm.linear(gating(gate, up), w, b)
 end
 
 --- Each token goes through its best experts, weighted by a softmax over their scores.

@@ -3,7 +3,7 @@ local check = require "sinklab.base.check"
 local config = require "sinklab.lm.config"
 local files = require "sinklab.lm.file"
 local lm = require "sinklab.lm"
-local refusal = require "sinklab.lm.refusal"
+local unsupported = require "sinklab.lm.unsupported"
 local tokenizers = require "sinklab.lm.tokenizer"
 
 local info = {}
@@ -136,7 +136,7 @@ function info.info(path, options)
   local model, c
   model, out.refused = lm.open(path)
   -- what is refused for its tensors has sizes all the same
-  if model then c = model.config else c = refusal.catch(config.read, file, path) end
+  if model then c = model.config else c = unsupported.catch(config.read, file, path) end
   if c then
     for _, name in ipairs(sizes) do out[name] = c[name] end
     add_features(out.unusual, c, file)

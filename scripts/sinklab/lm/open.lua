@@ -5,7 +5,7 @@ local lm = require "sinklab.lm"
 local read_heads = require "sinklab.measure.heads"
 local config = require "sinklab.lm.config"
 local forward = require "sinklab.lm.forward"
-local refusal = require "sinklab.lm.refusal"
+local unsupported = require "sinklab.lm.unsupported"
 local swap = require "sinklab.lm.swap"
 local weights = require "sinklab.lm.weights"
 
@@ -240,7 +240,7 @@ function open.open(path)
   if not file then return nil, message end
   local model = { file = file, path = path, attends = {} }
   local ok
-  ok, message = refusal.catch(function()
+  ok, message = unsupported.catch(function()
     model.config, model.entry = config.read(file, path)
     model.outer = weights.bind(file, path, model.config, model.entry)
     return true

@@ -6,7 +6,7 @@
 local core = require "sinklab.core"
 local architectures = require "sinklab.lm.architectures"
 local config = require "sinklab.lm.config"
-local refusal = require "sinklab.lm.refusal"
+local unsupported = require "sinklab.lm.unsupported"
 
 local weights = {}
 
@@ -68,7 +68,7 @@ local Binder = {}
 Binder.__index = Binder
 
 function Binder:refuse(message, ...)
-  refusal.raise(self.path .. ": " .. message:format(...))
+  unsupported.raise(self.path .. ": " .. message:format(...))
 end
 
 --- Full names that a part may have, its weight and its bias.
@@ -98,7 +98,7 @@ function Binder:take(name, shape)
   end
   self.used[name] = true
   local weight, message = self.file:weight(name)
-  return weight or refusal.raise(message)
+  return weight or unsupported.raise(message)
 end
 
 --- One gamma a head, from tensors of their own.
