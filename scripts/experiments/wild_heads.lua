@@ -141,7 +141,7 @@ for i, row in ipairs(found) do
 end
 run:add("contrast", { class_0 = names[0], class_1 = names[1], n0 = found.n0,
   n1 = found.n1, beginning = begun, permutations = permutations, heads = heads })
-local mechanism = {}
+local map = {}
 for _, row in ipairs(found) do
   local at = (row.layer - 1) * model.config.heads + row.head
   map[at] = { layer = row.layer, head = row.head, difference = row.difference }

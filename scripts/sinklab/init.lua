@@ -1,49 +1,37 @@
 --- init.lua - the table that `require "sinklab"` gives: every part, loaded when used.
 local core = require "sinklab.core"
 
--- name -> module and, where a module has several parts, which one.
-local parts = {
-  options = { "sinklab.cli.options", "options" },
-  run = { "sinklab.record.run", "run" },
-  task = { "sinklab.task" },
-  model = { "sinklab.model" },
-  init = { "sinklab.model.init_values" },
-  train = { "sinklab.train" },
-  optim = { "sinklab.train.optim", "optim" },
-  schedule = { "sinklab.train.optim", "schedule" },
-  sweep = { "sinklab.sweep" },
-  sinks = { "sinklab.measure.sinks" },
-  intervene = { "sinklab.measure.intervene" },
-  plot = { "sinklab.plot" },
-  witness = { "sinklab.theorem.witness" },
-  certify = { "sinklab.theorem.certify" },
-  text = { "sinklab.base.text" },
-  json = { "sinklab.base.json" },
-  runs = { "sinklab.record.runs" },
-  csv = { "sinklab.base.csv" },
-  lm = { "sinklab.lm" },
-}
+-- Every public name. A module's value is the part of this name ...
+local modules = { task = "task", model = "model", init = "model.init_values",
+  train = "train", sweep = "sweep", sinks = "measure.sinks",
+  intervene = "measure.intervene", plot = "plot", witness = "theorem.witness",
+  certify = "theorem.certify", text = "base.text", json = "base.json",
+  runs = "record.runs", csv = "base.csv", lm = "lm" }
 
--- What the library keeps to itself; the rest of the core (tensors, operations,
--- mechanisms, files of arrays) is lab's too.
-local private = {}
-for name in ([[
-  check_plugin checks columns database figure file_exists file_stamp file_write folder
-  folder_exists hidden_measures host interrupted is_terminal json_decode json_null
-  libraries lua_release make_folder make_folders measure_sinks nearest
-  pending_interrupt plugin plugins_loaded quiet quit raise scripts
-  parent_begin parent_receive parent_send process process_wait row_classes sink_collector
-  stop_if_interrupted trainer
-]]):gmatch "%S+" do
-  private[name] = true
+-- ... or a table of the parts of these names.
+for module, names in pairs {
+  ["cli.options"] = "options",
+  ["record.run"] = "run",
+  ["train.optim"] = "optim schedule",
+  ["core_api.tensor"] = "tensor zeros ones full arange is_tensor",
+  ["core_api.ops"] = [[add sub mul div pow maximum minimum eq ne lt le gt ge where neg exp
+    log tanh sigmoid relu silu gelu abs sqrt square sin cos sum mean max var argmax cumsum
+    softmax log_softmax concat one_hot embedding gather scatter_add matmul linear
+    layer_norm rms_norm cross_entropy mse max_abs_error]],
+  ["core_api.generator"] = "generator",
+  ["core_api.attention"] = [[mechanism plugins attention apply_mechanism gate mixer rope
+    sinusoidal alibi_slopes]],
+  ["core_api.program"] = "record",
+  ["core_api.files"] = [[load_npy save_npy load_safetensors save_safetensors load_npz
+    save_npz sha256]],
+  ["core_api.host"] = "version clock utc threads isa",
+} do
+  for name in names:gmatch "%S+" do modules[name] = { module, name } end
 end
 
 local function names()
   local list = {}
-  for name in pairs(parts) do list[#list + 1] = name end
-  for name in pairs(core) do
-    if not private[name] and not parts[name] then list[#list + 1] = name end
-  end
+  for name in pairs(modules) do list[#list + 1] = name end
   table.sort(list)
   return list
 end
@@ -51,14 +39,12 @@ end
 local Lab = { __name = "sinklab" }
 
 function Lab.__index(lab, name)
-  local part, value = parts[name], nil
-  if part then
-    value = require(part[1])
-    if part[2] then value = value[part[2]] end
-  elseif not private[name] then
-    value = core[name]
-  end
-  if value == nil then
+  local module, value = modules[name], nil
+  if type(module) == "table" then
+    value = require("sinklab." .. module[1])[module[2]]
+  elseif module then
+    value = require("sinklab." .. module)
+  else
     local check = require "sinklab.base.check"
     check.fail("lab.%s: no such name%s", tostring(name),
       check.did_you_mean(name, names(), nil, "lab.%s"))

@@ -7,6 +7,7 @@ local doc = require "sinklab.help.doc"
 local help = require "sinklab.help"
 local lab = require "sinklab"
 local options = require "sinklab.base.check"
+local schema = require "sinklab.base.schema"
 
 
 -- What a doc comment says.
@@ -137,15 +138,17 @@ check.test("so has every method of the C half", function()
   end
 end)
 
-check.test("a doc comment of the C half is of something that is there", function()
+check.test("a schema is of something that is there, and stands for it alone", function()
   local known = help.index()
-  for _, name in ipairs(core.folder(core.scripts .. "/sinklab/docs")) do
-    local read = doc.file(core.scripts .. "/sinklab/docs/" .. name)
-    for _, entry in ipairs(read.entries) do
-      if not known[entry.name] then error(name .. ": " .. entry.name, 0) end
+  for name, entry in pairs(schema.entries()) do
+    if not known[name] then error(name .. " is not public", 0) end
+    check.equal(known[name].schema == entry, true, name)
+    local read = doc.file(("%s/sinklab/%s.lua"):format(core.scripts, entry.module))
+    for _, comment in ipairs(read.entries) do
+      if comment.line == known[name].line then error(name .. " has a doc comment", 0) end
     end
   end
-  -- Their arguments are the names of the signature, or options.
+  -- The arguments of a doc comment are the names of the signature, or options.
   for _, entry in ipairs(known) do
     local own = " " .. (entry.arguments or ""):gsub("[%s,]+", " ") .. " "
     local takes_options = own:find " options " or own:find " given "
@@ -163,7 +166,9 @@ local read_options = {}
 local read = options.options
 function options.options(what, given, rules)
   read_options[what] = read_options[what] or {}
-  for key in pairs(rules) do read_options[what][key] = true end
+  for key in pairs(rules) do
+    if type(key) == "string" then read_options[what][key] = true end
+  end
   return read(what, given, rules)
 end
 
@@ -274,8 +279,9 @@ check.test("how they are called, and their options", function()
     ["lab.sum"] = "lab.sum(x, axes, { options })", ["tensor:get"] = "tensor:get(...)",
     ["lab.version"] = "lab.version" }
   for name, want in pairs(cases) do check.equal(help.call(help.find(name)), want) end
-  check.equal(help.options(help.find "lab.sum"),
-    { { "keep", "true: reduced axes stay with size 1; default false" } })
+  local keep = help.options(help.find "lab.sum")[1]
+  check.equal({ { keep[1], keep[2] } },
+    { { "keep", "reduced axes stay, with size 1 (true or false), default false" } })
   local kinds = help.options(help.find "lab.task.trigger_max")
   check.equal(kinds[1][1], "d_model") -- as lab.task.trigger_mean
 end)

@@ -4,10 +4,16 @@
 -- check.options, so that a misspelt key or a value of the wrong type is one
 -- sentence at the caller's line and never a silent default.
 local core = require "sinklab.core"
-local text = require "sinklab.base.text"
 
 local check = {}
-local alternatives = text.alternatives
+
+--- "a, b or c" from a list of texts.
+function check.alternatives(list)
+  if #list < 2 then return tostring(list[1]) end
+  return table.concat(list, ", ", 1, #list - 1) .. " or " .. tostring(list[#list])
+end
+
+local alternatives = check.alternatives
 
 --- Raise `message` (a format) at the line of the script that called the library.
 function check.fail(message, ...)
@@ -39,7 +45,7 @@ end
 --- Whether a value is an object of the library, by the name of its metatable.
 local function made_by(name)
   return function(value)
-    local meta = type(value) == "table" and getmetatable(value)
+    local meta = type(value) ~= "string" and debug.getmetatable(value)
     return type(meta) == "table" and meta.__name == name
   end
 end
@@ -55,6 +61,8 @@ local kinds = {
   tensor = { "a tensor", is_tensor },
   task = { "a task made by lab.task", made_by "sinklab.task" },
   model = { "a model made by lab.model", made_by "sinklab.model" },
+  mechanism = { "a mechanism made by lab.mechanism", made_by "sinklab.mechanism" },
+  program = { "a program made by lab.record", made_by "sinklab.program" },
   any = { "a value", function() return true end },
 }
 
@@ -86,75 +94,108 @@ function check.list(what, name, list, of)
   end
 end
 
-local function one(what, key, value, rule)
-  local names, found = {}, false
-  for kind in rule[1]:gmatch("[%w]+") do
+--- What a rule's kinds are called in messages: "a string or a table".
+local function expected(rule)
+  local names = {}
+  for kind in rule[1]:gmatch "%w+" do names[#names + 1] = kinds[kind][1] end
+  return alternatives(names)
+end
+
+--- The limits of a rule's numbers, "at least 1 and at most 9"; nil without limits.
+function check.limits(rule)
+  local low = rule.above and "above " .. rule.above
+      or rule.min and "at least " .. rule.min
+  local high = rule.max and "at most " .. rule.max
+  return low and high and low .. " and " .. high or low or high
+end
+
+--- The value as the rule has it, or raise.
+-- @param name  how messages call the value: "option 'lr'", "the path"
+-- @param key   its name alone, for nested tables
+local function one(what, name, key, value, rule)
+  local found = false
+  for kind in rule[1]:gmatch "%w+" do
     -- A float with a whole value is as good as an integer: 1e3 steps.
     if kind == "integer" and math.type(value) == "float"
         and math.tointeger(value) then
       value = math.tointeger(value)
     end
     found = found or kinds[kind][2](value)
-    names[#names + 1] = kinds[kind][1]
   end
   if not found then
-    check.fail("%s: option '%s' must be %s, got %s", what, key,
-      alternatives(names), shown(value))
+    check.fail("%s: %s must be %s, got %s", what, name, expected(rule),
+      value == nil and "nil" or shown(value))
   end
   if type(value) == "number" then
-    if value ~= value then check.fail("%s: option '%s' is NaN", what, key) end
+    if value ~= value then check.fail("%s: %s is NaN", what, name) end
     if (rule.min and value < rule.min) or (rule.max and value > rule.max)
         or (rule.above and value <= rule.above) then
-      local low = rule.above and ("above " .. rule.above)
-          or rule.min and ("at least " .. rule.min)
-      local high = rule.max and ("at most " .. rule.max)
-      check.fail("%s: option '%s' is %s; it must be %s", what, key,
-        tostring(value), table.concat({ low or high,
-          low and high or nil }, " and "))
+      check.fail("%s: %s is %s; it must be %s", what, name, tostring(value),
+        check.limits(rule))
     end
-  end
-  if rule.choices and type(value) == "string" then
+  elseif rule.choices and type(value) == "string" then
     for _, choice in ipairs(rule.choices) do
       if choice == value then return value end
     end
-    check.fail("%s: option '%s' is '%s'; it must be %s%s", what, key, value,
+    check.fail("%s: %s is '%s'; it must be %s%s", what, name, value,
       alternatives(rule.choices), check.did_you_mean(value, rule.choices))
+  elseif rule.fields and type(value) == "table" and not is_tensor(value) then
+    return check.options(what .. ": " .. key, value, rule.fields)
   end
   return value
+end
+
+--- A default; tables are copied, so that no caller changes them for the next.
+local function default_of(what, rule, key)
+  local value = rule.default
+  if type(value) ~= "table" then return value end
+  if rule.fields then return one(what, key, key, value, rule) end
+  local copy = {}
+  for k, v in pairs(value) do copy[k] = v end
+  return copy
+end
+
+--- A positional argument as its rule has it, or raise.
+function check.positional(what, value, rule)
+  if value == nil and (rule.optional or rule.default ~= nil) then
+    return default_of(what, rule, rule.name)
+  end
+  if rule[1] == "any" then return value end
+  return one(what, "the " .. rule.name:gsub("_", " "), rule.name, value, rule)
 end
 
 --- A new table with the checked values of `given` and the defaults of `rules`.
 -- @param what   the function as the user knows it, for messages
 -- @param given  the user's table, or nil
--- @param rules  key -> { kinds, default=, required=, min=, max=, above=, choices= };
---               `kinds` is one or more of number integer boolean string table
---               function tensor task model any, separated by spaces
+-- @param rules  key -> { kinds, default =, required =, min =, max =, above =, choices =,
+--               fields = }, as in schema.lua; what is at whole numbers is passed over
 function check.options(what, given, rules)
   if given ~= nil and type(given) ~= "table" then
     check.fail("%s: expected a table of options, got %s", what, shown(given))
   end
   local out = {}
   for key, value in pairs(given or {}) do
-    local rule = rules[key]
+    local rule = type(key) == "string" and rules[key]
     if not rule then
       local names = {}
-      for name in pairs(rules) do names[#names + 1] = name end
+      for name in pairs(rules) do
+        if type(name) == "string" then names[#names + 1] = name end
+      end
       check.unknown(what, key, names)
     end
-    out[key] = one(what, key, value, rule)
+    out[key] = one(what, "option '" .. key .. "'", key, value, rule)
   end
   local missing -- the first one by name, so that messages repeat
   for key, rule in pairs(rules) do
-    if out[key] == nil then
+    if out[key] == nil and type(key) == "string" then
       if rule.required and (not missing or key < missing) then missing = key end
-      out[key] = rule.default
+      out[key] = default_of(what, rule, key)
     end
   end
   if missing then
-    local rule, names = rules[missing], {}
-    for kind in rule[1]:gmatch "%w+" do names[#names + 1] = kinds[kind][1] end
+    local rule = rules[missing]
     check.fail("%s: option '%s' is missing (%s)", what, missing,
-      rule.required == true and alternatives(names) or rule.required)
+      rule.required == true and expected(rule) or rule.required)
   end
   return out
 end

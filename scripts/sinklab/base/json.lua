@@ -1,8 +1,18 @@
 --- json.lua - lab.json: Lua values as JSON text, with the order of keys kept.
 local core = require "sinklab.core"
+local describe = require "sinklab.base.schema".describe
 local valid_utf8 = require "sinklab.base.valid_utf8"
 
-local json = { null = core.json_null, decode = core.json_decode }
+local json = { null = core.json_null }
+
+describe("lab.json.null",
+  "The value that JSON's null reads as and is written from.", {}, nil,
+  "print(lab.json.encode { lab.json.null })", nil, core.json_null)
+
+json.decode = describe("lab.json.decode",
+  "Read JSON text.", { { "text", "string" } },
+  "the value, or nil and a message that says where the text is wrong",
+  [[print(lab.json.decode('{ "a": [1, 2] }').a[2])]], nil, core.json_decode)
 
 -- Marks that tell what a table means; an unmarked one is an array when its keys are
 -- 1..n with n > 0, else an object with its keys sorted.

@@ -71,6 +71,35 @@ local function sentence(s)
   end
 end
 
+local function summary_of(lines)
+  local rest = paragraphs(lines)
+  local first = table.remove(rest, 1)
+  local summary, more = sentence(first and first.text or "")
+  if more then table.insert(rest, 1, { text = more }) end
+  return summary, rest
+end
+
+--- Lines of a long string that stands indented in a file, without the indentation.
+local function dedented(text)
+  local lines, least = {}, math.huge
+  for line in text:gmatch "[^\n]*" do
+    append(lines, (line:gsub("%s+$", "")))
+    if #lines > 1 and line:find "%S" then
+      least = math.min(least, #line:match "^ *")
+    end
+  end
+  for i = 2, #lines do lines[i] = lines[i]:sub(least + 1) end
+  return lines
+end
+
+--- The text of a schema: its first sentence, and its paragraphs as doc.comment's.
+function doc.text(text) return summary_of(dedented(text)) end
+
+--- An example of a schema.
+function doc.code_text(text)
+  return (table.concat(dedented(text), "\n"):gsub("%s+$", ""))
+end
+
 --- The tags of a comment, each with its lines, and the lines outside them.
 local function tags_of(lines)
   local tags, text, tag = {}, {}, nil
@@ -97,7 +126,7 @@ end
 --         names, text } }, ["return"], error, source, example } of texts
 function doc.comment(lines)
   local tags, text = tags_of(lines)
-  local out = { params = {}, paragraphs = paragraphs(text) }
+  local out = { params = {} }
   for _, t in ipairs(tags) do
     if t.name == "example" then
       out.example = table.concat(t.lines, "\n", 2):gsub("%s+$", "")
@@ -109,10 +138,7 @@ function doc.comment(lines)
       out[t.name] = out[t.name] and out[t.name] .. "; " .. said or said
     end
   end
-  local first = table.remove(out.paragraphs, 1)
-  local rest
-  out.summary, rest = sentence(first and first.text or "")
-  if rest then table.insert(out.paragraphs, 1, { text = rest }) end
+  out.summary, out.paragraphs = summary_of(text)
   return out
 end
 

@@ -1,17 +1,15 @@
 --- help.lua - everything public by name, and what its doc comment says.
 --
--- What `lab` leads to is found by walking it. A Lua function is documented right
--- above its definition, a C function in sinklab/docs/, methods in the file whose
--- objects they belong to. A table that is called documents itself by the field __doc
+-- What `lab` leads to is found by walking it. A function is declared with its schema
+-- (base/schema.lua), or has a doc comment right above its definition; methods are
+-- declared as "CLASS:NAME". A table that is called documents itself by the field __doc
 -- of its metatable, the function that the call runs.
 local core = require "sinklab.core"
+local declared = require "sinklab.help.declared"
 local doc = require "sinklab.help.doc"
+local schema = require "sinklab.base.schema"
 
 local help = {}
-
--- Files of doc comments for the C half.
-local c_files = { "tensor", "ops", "generator", "program", "attention", "files",
-  "figure", "host" }
 
 -- Classes that no script gets hold of.
 local internal = { params = true }
@@ -38,14 +36,6 @@ local function file(name)
   return files[name] or nil
 end
 
---- What the C half's files say of a name.
-local function c_entry(name)
-  for _, f in ipairs(c_files) do
-    local entry = file("docs/" .. f).by_name[name]
-    if entry then return entry end
-  end
-end
-
 --- The doc comment of a Lua function of the library.
 local function of_function(f)
   local info = debug.getinfo(f, "S")
@@ -62,13 +52,16 @@ local function of_name(name, f)
   return made_in and file(made_in).by_name[short]
 end
 
+local function of_schema(entry) return declared.entry(entry, file(entry.module)) end
+
 local function of_value(name, value)
   if type(value) == "table" then
     local meta = getmetatable(value)
     if meta and meta.__doc then value = meta.__doc end
   end
-  local entry = c_entry(name)
-  if entry or type(value) ~= "function" then return entry end
+  local known = schema.entry(name) or type(value) == "function" and schema.entry(value)
+  if known then return of_schema(known) end
+  if type(value) ~= "function" then return nil end
   return of_function(value) or of_name(name, value)
 end
 
@@ -99,18 +92,6 @@ local function walk(list, prefix, t, depth)
       walk(list, whole .. ".", value, depth + 1)
     end
   end
-end
-
---- Methods of the C half's objects: "function CLASS:NAME" in its files.
-local function c_methods(class)
-  local found = {}
-  for _, f in ipairs(c_files) do
-    for _, entry in ipairs(file("docs/" .. f).entries) do
-      local method = entry.name:match("^" .. class .. ":([%w_]+)$")
-      if method then found[#found + 1] = { method, entry } end
-    end
-  end
-  return found
 end
 
 --- Methods of a Lua file's objects: "function methods:NAME", documented or not.
@@ -155,7 +136,16 @@ end
 local function add_methods(list)
   local classes = lua_classes()
   for i, class in ipairs(c_classes) do
-    table.insert(classes, i, { class, c_methods(class) })
+    table.insert(classes, i, { class, {} })
+  end
+  local known = {}
+  for _, class in ipairs(classes) do known[class[1]] = class[2] end
+  for name, entry in pairs(schema.entries()) do
+    local class, method = name:match "^([%w_.]+):([%w_]+)$"
+    if class then
+      assert(known[class], class)
+      table.insert(known[class], { method, of_schema(entry) })
+    end
   end
   for _, class in ipairs(classes) do
     table.sort(class[2], function(a, b) return a[1] < b[1] end)
@@ -170,6 +160,7 @@ end
 -- also indexed by name; `classes` are those of objects with methods.
 function help.index()
   if not index then
+    require "sinklab.core_api.figure" -- methods only: no name of lab leads there
     index = { classes = {} }
     walk(index, "lab.", require "sinklab", 1)
     add_methods(index)
@@ -206,15 +197,30 @@ function help.in_braces(said)
   return out
 end
 
+--- The options inside an option that is a table, as help.options gives them.
+function help.fields(rule)
+  local out = {}
+  for i, field in ipairs(rule.fields or {}) do
+    out[i] = { field.name, declared.meaning(field, true), field }
+  end
+  return out
+end
+
 local function append(list, more) table.move(more, 1, #more, #list + 1, list) end
 
 --- The options of an entry: its parameters that are not among the function's own
 -- arguments, in their order, and those of the function that "given" or "..." is
 -- documented by: "@param given  as lab.task.trigger_mean", or what their text names in
 -- braces: "@param given  { layers = 2, seed = 0 }".
--- @return list of { name, what it means }
+-- @return list of { name, what it means, its rule where a schema has it }
 function help.options(entry)
   local own, out = {}, {}
+  if entry.schema then
+    for _, p in ipairs(entry.params) do
+      if p.rule then out[#out + 1] = { p.names, p.text, p.rule } end
+    end
+    return out
+  end
   for name in (entry.arguments or ""):gmatch "[%w_]+" do own[name] = true end
   for _, p in ipairs(entry.params or {}) do
     local whole = p.names == "given" or p.names == "options"
@@ -303,7 +309,7 @@ end
 --- The code of an entry, for ??name; nil for what is written in C.
 function help.code(entry)
   local f = entry.file
-  if not f or f.name:match "^docs/" then return nil end
+  if not f or not entry.line then return nil end
   return doc.code(f, entry.line)
 end
 

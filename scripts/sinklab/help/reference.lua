@@ -7,9 +7,11 @@ local text = require "sinklab.base.text"
 local reference = {}
 
 -- What one meets first; the other files follow by their names.
-local first = { "options", "run", "task", "task/base", "task/trigger", "task/context",
-  "task/text", "model", "model/init_values", "train", "train/optim", "sinks", "plot",
-  "docs/figure", "docs/tensor", "docs/ops", "docs/generator", "docs/attention" }
+local first = { "cli/options", "record/run", "task/init", "task/base", "task/trigger",
+  "task/context", "task/text", "model/init", "model/init_values", "train/init",
+  "train/optim", "measure/sinks", "plot/init",
+  "core_api/figure", "core_api/tensor", "core_api/ops", "core_api/generator",
+  "core_api/attention" }
 
 --- Text that Markdown shows as it is.
 local function plain(s)

@@ -133,9 +133,10 @@ end
 local function options_at(entry, path)
   local options = help.options(entry)
   for _, key in ipairs(path) do
-    local said
-    for _, o in ipairs(options) do if o[1] == key then said = o[2] end end
-    options = help.in_braces(said or "")
+    local option
+    for _, o in ipairs(options) do if o[1] == key then option = o end end
+    options = option and option[3] and help.fields(option[3])
+        or help.in_braces(option and option[2] or "")
   end
   return options
 end
@@ -159,7 +160,8 @@ local function in_string(text, state, globals)
   if key and plugin_keys[key] then return plugins(plugin_keys[key]), stem end
   if key and entry then
     for _, o in ipairs(options_at(entry, path)) do
-      if o[1] == key and #quoted(o[2]) > 0 then return quoted(o[2]), stem end
+      local choices = o[3] and o[3].choices or quoted(o[2])
+      if o[1] == key and #choices > 0 then return choices, stem end
     end
   end
   local call = before:match "([%a_][%w_]*)%s*%(?%s*$"

@@ -5,6 +5,7 @@
 -- is cut over threads.
 local core = require "sinklab.core"
 local check = require "sinklab.base.check"
+local schema = require "sinklab.base.schema"
 
 local base, methods = {}, {}
 local Task = { __index = methods, __name = "sinklab.task" }
@@ -35,66 +36,61 @@ function base.range(what, name, given, low, L)
   return first, last
 end
 
---- A task from a sampler: lab.task { name =, sample =, ... }.
---
--- t:fill(shape, function (buffer, step, first_sample) ... end) gives a tensor that the
--- function fills with buffer:set(i, ..., x), buffer:copy(tensor) and so on; what it
--- leaves is 0. It is called for every shard of every step and keeps training on one
--- thread, so it is slower than operations. `step` counts from 1 in training and is 0
--- elsewhere, `first_sample` says which sequence of the batch, from 0, comes first in the
--- buffer. The same arguments should give the same numbers. An error in it ends the
--- training, and the model keeps the parameters that it had before that step.
---
--- @param name      for records and messages
--- @param sample    function (t, B, options) -> { x =, y =, ... }: t draws (t:uniform,
---                  t:normal, t:randint, t:bernoulli, t:categorical, t:arange,
---                  t:one_hot, t:full; t:fill for what these cannot say), B is the number
---                  of sequences; x is (B, seq_len, d_model) numbers or (B, seq_len)
---                  token ids, y the target; `trigger` (B), positions from 0 (negative:
---                  none), `length` (B), `start` (B), `documents` and `groups` (B,
---                  seq_len) are known to measurements (lab.sinks), and models keep
---                  attention within length, start and documents; `options` is the table
---                  given to task:batch, empty in training
--- @param seq_len   tokens of a sequence
--- @param d_model   width of x, or
--- @param vocab     number of token ids
--- @param d_output  width of the prediction; default d_model or vocab
--- @param loss      "mse" (default; "cross_entropy" with vocab) or a function
---                  (prediction, batch) -> loss, largest error or nil, weight or nil
--- @param options   names that task:batch may pass on to the sampler, each with a rule
---                  such as { "integer", min = 2 }
--- @param domain    in place of sample, what lab.certify may vary: { draw = function (t,
---                  B, options) -> state, build = function (state) -> batch, low =, high
---                  = }. A state is a table of tensors whose first axis is B; content,
---                  one of them, (B, n, m), may hold any numbers from low to high, and
---                  is drawn apart from the rest. `draw` knows the option trigger if the
---                  task has triggers = { first, last }, positions from 1
--- @param triggers  see domain
--- @param oracle    function (batch) -> (B, seq_len), the least expected loss of every
---                  target, for tasks that know it; kept as task.oracle
--- @return task
--- @error an option that is missing or not allowed
--- @example
---   local task = lab.task { name = "negate", seq_len = 4, d_model = 2,
---     sample = function(t, B)
---       local x = t:uniform(-1, 1, { B, 4, 2 })
---       return { x = x, y = -x }
---     end }
---   print(task:batch { n = 1 }.y)
-function base.new(given)
-  local o = check.options("lab.task", given, {
-    name = { "string", required = true },
-    sample = { "function" },
-    domain = { "table" },
-    triggers = { "table" },
-    oracle = { "function" },
-    seq_len = { "integer", required = true, min = 1 },
-    d_model = { "integer", min = 1 },
-    vocab = { "integer", min = 1 },
-    d_output = { "integer", min = 1 },
-    loss = { "string function" },
-    options = { "table", default = {} },
-  })
+local domain_rows = {
+  { "draw", "function", required = true, doc = "(t, B, options) -> state" },
+  { "build", "function", required = true, doc = "(state) -> batch" },
+  { "low", "number", default = -1 }, { "high", "number", default = 1 },
+}
+
+base.new = schema.func("lab.task", {
+  doc = [[A task from a sampler: lab.task { name =, sample =, ... }.
+
+    t:fill(shape, function (buffer, step, first_sample) ... end) gives a tensor that the
+    function fills with buffer:set(i, ..., x), buffer:copy(tensor) and so on; elements that
+    it leaves are 0. It is called for every shard of every step and keeps training on one
+    thread, so it is slower than operations. `step` counts from 1 in training and is 0
+    elsewhere, `first_sample` says which sequence of the batch, from 0, comes first in the
+    buffer. The same arguments should give the same numbers. An error in it ends the
+    training, and the model keeps the parameters that it had before that step.]],
+  options = {
+    { "name", "string", required = true, doc = "for records and messages" },
+    { "sample", "function", doc = [[(t, B, options) -> { x =, y =, ... }: t draws
+      (t:uniform, t:normal, t:randint, t:bernoulli, t:categorical, t:arange, t:one_hot,
+      t:full; t:fill for values that no operation gives), B is the number of sequences; x
+      is (B, seq_len, d_model) numbers or (B, seq_len) token ids, y the target; `trigger`
+      (B), positions from 0 (negative: none), `length` (B), `start` (B), `documents` and
+      `groups` (B, seq_len) are known to measurements (lab.sinks), and models keep
+      attention within length, start and documents; `options` is the table given to
+      task:batch, empty in training]] },
+    { "seq_len", "integer", required = true, min = 1, doc = "of a sequence",
+      unit = "tokens" },
+    { "d_model", "integer", min = 1, doc = "width of x, or" },
+    { "vocab", "integer", min = 1, doc = "number of token ids" },
+    { "d_output", "integer", min = 1, default_doc = "d_model or vocab",
+      doc = "width of the prediction" },
+    { "loss", "string function", choices = { "mse", "cross_entropy" },
+      default_doc = [["mse"; "cross_entropy" with vocab]],
+      doc = "its name, or (prediction, batch) -> loss, largest error or nil, weight or nil" },
+    { "options", "table", default = {}, doc = [[names that task:batch may pass on to the
+      sampler, each with a rule such as { "integer", min = 2 }]] },
+    { "domain", "table", fields = domain_rows, doc = [[in place of sample, what lab.certify
+      may vary. A state is a table of tensors whose first axis is B; content, one of them,
+      (B, n, m), may hold any numbers from low to high, and is drawn apart from the rest.
+      `draw` knows the option trigger if the task has triggers]] },
+    { "triggers", "table", doc = "{ first, last } of the positions, from 1, of a trigger" },
+    { "oracle", "function", doc = [[(batch) -> (B, seq_len), the least expected loss of
+      every target, for tasks that know it; kept as task.oracle]] },
+  },
+  returns = "task",
+  errors = "an option that is missing or not allowed",
+  example = [[
+    local task = lab.task { name = "negate", seq_len = 4, d_model = 2,
+      sample = function(t, B)
+        local x = t:uniform(-1, 1, { B, 4, 2 })
+        return { x = x, y = -x }
+      end }
+    print(task:batch { n = 1 }.y)]],
+}, function(o)
   if (o.d_model == nil) == (o.vocab == nil) then
     check.fail("lab.task: give either d_model (x holds numbers) or vocab "
       .. "(x holds token ids)")
@@ -102,25 +98,19 @@ function base.new(given)
   if (o.sample == nil) == (o.domain == nil) then
     check.fail("lab.task: give either sample or domain (draw and build)")
   end
-  local domain = o.domain and check.options("lab.task: domain", o.domain, {
-    draw = { "function", required = true }, build = { "function", required = true },
-    low = { "number", default = -1 }, high = { "number", default = 1 } })
+  local domain = o.domain
   base.range("lab.task", "triggers", o.triggers, 1, o.seq_len)
   local sample = o.sample
       or function(t, B, options) return domain.build(domain.draw(t, B, options)) end
   local named = o.loss or (o.vocab and "cross_entropy" or "mse")
   local loss = named
-  if type(loss) == "string" then
-    check.options("lab.task", { loss = loss },
-      { loss = { "string", choices = { "mse", "cross_entropy" } } })
-    loss = losses[loss]
-  end
+  if type(loss) == "string" then loss = losses[loss] end
   return setmetatable({ name = o.name, sampler = sample, seq_len = o.seq_len,
     d_model = o.d_model, vocab = o.vocab, batch_options = o.options,
     domain = domain, triggers = o.triggers, oracle = o.oracle,
     d_output = o.d_output or o.d_model or o.vocab, loss = loss,
     loss_name = named == "mse" and "mse" or "loss" }, Task)
-end
+end)
 
 local function same_shape(shape, want)
   if #shape ~= #want then return false end
@@ -128,16 +118,16 @@ local function same_shape(shape, want)
   return true
 end
 
---- One batch of B sequences from generator `t`, with its shapes checked.
--- @param t        from lab.generator
--- @param B        how many sequences
--- @param options  the task's own, default {}
--- @return what the sampler gives
--- @error a sampler that gives no tensors x and y, or x of another shape
--- @example
---   print(lab.task.trigger_mean {}:sample(lab.generator(0), 2).x.shape[1])
-function methods:sample(t, B, options)
-  local batch = self.sampler(t, B, options or {})
+methods.sample = schema.func("task:sample", {
+  doc = "One batch of B sequences from generator `t`, with its shapes checked.",
+  args = { { "t", "any", doc = "from lab.generator" },
+    { "B", "integer", doc = "how many sequences" },
+    { "values", "table", default = {}, doc = "of the task's own options" } },
+  returns = "the sampler's batch",
+  errors = "a sampler that gives no tensors x and y, or x of another shape",
+  example = "print(lab.task.trigger_mean {}:sample(lab.generator(0), 2).x.shape[1])",
+}, function(self, t, B, options)
+  local batch = self.sampler(t, B, options)
   if type(batch) ~= "table" or not core.is_tensor(batch.x)
       or not core.is_tensor(batch.y) then
     check.fail("task '%s': the sampler must return { x = tensor, y = tensor, ... }",
@@ -150,30 +140,36 @@ function methods:sample(t, B, options)
       table.concat(batch.x.shape, ", "), table.concat(want, ", "))
   end
   return batch
-end
+end)
 
---- Fresh sequences for evaluation, independent of those seen in training.
--- @param n      how many, default 1000
--- @param seed   default 0
--- @param dtype  "f32" (default) or "f64"
--- @param ...    the task's own options (trigger_mean: trigger = position from 1)
--- @return { x =, y =, ... } as the sampler gives it, with `n`
--- @example
---   local batch = lab.task.trigger_mean {}:batch { n = 4, trigger = 8 }
---   print(batch.n, batch.x.shape[2])
-function methods:batch(given)
-  local rules = {
-    n = { "integer", default = 1000, min = 1 },
-    seed = { "integer", default = 0, min = 0 },
-    dtype = { "string", default = "f32", choices = { "f32", "f64" } },
-  }
-  for key, rule in pairs(self.batch_options) do rules[key] = rule end
-  local o = check.options(("task '%s':batch"):format(self.name), given, rules)
+local batch_rows = {
+  { "n", "integer", default = 1000, min = 1, doc = "how many", unit = "sequences" },
+  { "seed", "integer", default = 0, min = 0, doc = "of the draws" },
+  { "dtype", "string", default = "f32", choices = { "f32", "f64" } },
+  { "...", "any", doc = "the task's own options (trigger_mean: trigger = position from 1)" },
+}
+local batch_rules = schema.rules(batch_rows)
+
+methods.batch = schema.func("task:batch", {
+  doc = "Fresh sequences for evaluation, independent of those seen in training.",
+  what = function(self) return ("task '%s':batch"):format(self.name) end,
+  more = function(self)
+    local rules = {}
+    for key, rule in pairs(batch_rules) do rules[key] = rule end
+    for key, rule in pairs(self.batch_options) do rules[key] = rule end
+    return rules
+  end,
+  options = batch_rows,
+  returns = "{ x =, y =, ... } as the sampler gives it, with `n`",
+  example = [[
+    local batch = lab.task.trigger_mean {}:batch { n = 4, trigger = 8 }
+    print(batch.n, batch.x.shape[2])]],
+}, function(self, o)
   local t = core.generator(o.seed, { dtype = o.dtype })
   local batch = self:sample(t, o.n, o)
   batch.n = o.n
   return batch
-end
+end)
 
 function Task:__tostring()
   return ("task %s: %d tokens, %s -> %d"):format(self.name, self.seq_len,

@@ -1,0 +1,90 @@
+--- declared.lua - what a schema says, as the entries that help is made of.
+local check = require "sinklab.base.check"
+local doc = require "sinklab.help.doc"
+local json = require "sinklab.base.json"
+local text = require "sinklab.base.text"
+
+local declared = {}
+
+-- Kinds as a reader of the reference knows them.
+local kind_names = { integer = "whole number", number = "number", string = "text",
+  boolean = "true or false", ["function"] = "function", table = "table" }
+
+--- A text on one line.
+local function plain(said) return said and (said:gsub("%s+", " ")) end
+
+local function quoted(names)
+  local out = {}
+  for i, name in ipairs(names) do out[i] = ('"%s"'):format(name) end
+  return text.alternatives(out)
+end
+
+--- A value as a script would write it.
+local function written(value)
+  if type(value) == "string" then return ('"%s"'):format(value) end
+  if type(value) == "number" then return json.number(value) end
+  if type(value) ~= "table" then return tostring(value) end
+  local out = {}
+  for i, item in ipairs(value) do out[i] = written(item) end
+  return #out > 0 and "{ " .. table.concat(out, ", ") .. " }" or "{}"
+end
+
+--- What a rule allows: "whole number, at least 1, steps"; nil where that is anything.
+local function allowed(rule)
+  local names = {}
+  for kind in rule[1]:gmatch "%w+" do
+    local choices = kind == "string" and rule.choices
+    names[#names + 1] = choices and quoted(choices) or kind_names[kind] or kind
+  end
+  local out = {}
+  if rule[1] ~= "any" then out[1] = text.alternatives(names) end
+  out[#out + 1] = check.limits(rule)
+  out[#out + 1] = rule.unit
+  return #out > 0 and table.concat(out, ", ") or nil
+end
+
+--- What a rule means, allows and defaults to, in one text.
+function declared.meaning(rule, is_option)
+  local said, range = plain(rule.doc or ""), allowed(rule)
+  if rule.required and is_option then
+    range = (range and range .. "; " or "") .. "needed"
+  end
+  if range then said = said .. (said ~= "" and " " or "") .. "(" .. range .. ")" end
+  local default = rule.default_doc
+  if not default and rule.default ~= nil and not rule.fields then
+    default = written(rule.default)
+  end
+  if default then said = said .. ", default " .. default end
+  if rule.fields then
+    local fields = {}
+    for i, field in ipairs(rule.fields) do
+      fields[i] = field.name .. ": " .. declared.meaning(field, true)
+    end
+    said = said .. ": { " .. table.concat(fields, "; ") .. " }"
+  end
+  return said
+end
+
+--- The entry of help.index for one of schema.lua.
+-- @param file  the doc.file of its module
+function declared.entry(of, file)
+  local out = { name = of.name, file = file, schema = of, params = {},
+    ["return"] = plain(of.returns), error = plain(of.errors), source = plain(of.source) }
+  out.summary, out.paragraphs = doc.text(of.doc)
+  out.example = of.example and doc.code_text(of.example)
+  if of.code then out.line = debug.getinfo(of.code, "S").linedefined end
+  local names = {}
+  for i, rule in ipairs(of.args) do
+    names[i] = rule.name
+    out.params[i] = { names = rule.name, text = declared.meaning(rule) }
+  end
+  for _, rule in ipairs(of.options or {}) do
+    table.insert(out.params,
+      { names = rule.name, text = declared.meaning(rule, true), rule = rule })
+  end
+  if of.options then names[#names + 1] = "options" end
+  if not of.is_value then out.arguments = table.concat(names, ", ") end
+  return out
+end
+
+return declared
