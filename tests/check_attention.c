@@ -132,7 +132,7 @@ END_TEST
 ** plugin without one. */
 START_TEST (lanes_agree_with_rows) {
   static const struct {
-    int t, prefix, causal, alibi, kv_heads, recompute;
+    int t, virtual_keys, causal, alibi, kv_heads, recompute;
     double length;
   } cases[] = { { 16, 0, 1, 0, 2, 0, 16 }, { 8, 0, 1, 0, 2, 0, 8 },
                 { 37, 3, 1, 1, 1, 1, 30 }, { 150, 0, 1, 0, 2, 1, 149 },
@@ -144,10 +144,11 @@ START_TEST (lanes_agree_with_rows) {
       const int t = cases[k].t, g = cases[k].kv_heads;
       double length[1] = { cases[k].length };
       const ptrdiff_t q[3] = { 1, t, 2 * 12 };
-      const ptrdiff_t kv[3] = { 1, t + cases[k].prefix, (ptrdiff_t)g * 12 };
+      const ptrdiff_t kv[3] = { 1, t + cases[k].virtual_keys,
+                                (ptrdiff_t)g * 12 };
       const ptrdiff_t one[1] = { 1 };
       brute x = { .batch = 1,
-                  .t = t + cases[k].prefix,
+                  .t = t + cases[k].virtual_keys,
                   .heads = 2,
                   .kv_heads = g,
                   .d = 12,
@@ -159,7 +160,7 @@ START_TEST (lanes_agree_with_rows) {
       brute_start (&x, 11);
       attr.visibility.causal = cases[k].causal;
       attr.alibi = cases[k].alibi;
-      attr.prefix = cases[k].prefix;
+      attr.virtual_keys = cases[k].virtual_keys;
       attr.has_length = 1;
       attr.recompute_from = cases[k].recompute ? 1 : 1000;
       for (int rows = 0; rows < 2; rows++) {

@@ -13,7 +13,7 @@ enum { T = 300, HEADS = 2, WIDTH = 16, PREFIX = 5 };
 /* Several tiles of keys, a last block and a last team that are not full, and
 ** where 'bad' is not 0 a query that is not finite: its block adds singly. */
 typedef struct team_case {
-  int prefix, causal, alibi, kv_heads, recompute, bad;
+  int virtual_keys, causal, alibi, kv_heads, recompute, bad;
   double length;
 } team_case;
 
@@ -29,7 +29,7 @@ static void keep (void *context, const sl_weight_rows *r) {
   ck_assert_msg (r->row == s->next, "row %d; expected %d", r->row, s->next);
   s->next += r->rows;
   for (int i = 0; i < r->rows; i++)
-    for (int j = 0; j < r->prefix + r->t; j++)
+    for (int j = 0; j < r->virtual_keys + r->t; j++)
       s->weights[(r->head * T + r->row + i) * keys + j] =
           attend_number (r->weights, r->dtype, i * r->stride + j);
 }
@@ -38,7 +38,8 @@ static void keep (void *context, const sl_weight_rows *r) {
 static void run (op_bench *b, sl_dtype dtype, const team_case *c, int block,
                  const brute *x, sl_attention_attr *attr, seen *s) {
   const ptrdiff_t q[3] = { 1, T, (ptrdiff_t)HEADS * WIDTH };
-  const ptrdiff_t kv[3] = { 1, T + c->prefix, (ptrdiff_t)c->kv_heads * WIDTH };
+  const ptrdiff_t kv[3] = { 1, T + c->virtual_keys,
+                            (ptrdiff_t)c->kv_heads * WIDTH };
   const ptrdiff_t one[1] = { 1 };
   sl_observer observer = { keep, s };
   attr->block = block;
@@ -82,7 +83,7 @@ START_TEST (teams_change_no_bit) {
       brute_start (&x, 17);
       if (c->bad) x.q[c->bad * HEADS * WIDTH] = NAN;
       attr.alibi = c->alibi;
-      attr.prefix = c->prefix;
+      attr.virtual_keys = c->virtual_keys;
       attr.has_length = 1;
       attr.recompute_from = c->recompute ? 1 : 1000;
       run (&alone, (sl_dtype)d, c, 16, &x, &attr, &one);

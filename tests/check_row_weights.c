@@ -1,4 +1,4 @@
-/* check_weigh.c - the mechanism op with softmax and relu: reference values and
+/* check_row_weights.c - the row_weights op with softmax and relu: reference values and
 ** gradients, visibility, options of relu, extremes. */
 #include "attention/attention.h"
 #include "base/isa.h"
@@ -45,7 +45,7 @@ static void reference (const char *plugin, const char *name) {
   up = golden_load (file[2]);
   for (int d = SL_F32; d <= SL_F64; d++) {
     op_bench b;
-    op_bench_start (&b, (sl_dtype)d, "mechanism", &attr);
+    op_bench_start (&b, (sl_dtype)d, "row_weights", &attr);
     op_bench_input (&b, scores.ndim, scores.dim, scores.x);
     op_bench_forward (&b);
     golden_close (&b.out[0], (sl_dtype)d, file[1]);
@@ -71,7 +71,7 @@ static void weigh (const sl_attention_attr *attr, int t, const double *scores,
                    const double *length, double *w) {
   const ptrdiff_t dim[4] = { 1, 1, t, t }, one = 1;
   op_bench b;
-  op_bench_start (&b, SL_F64, "mechanism", attr);
+  op_bench_start (&b, SL_F64, "row_weights", attr);
   op_bench_input (&b, 4, dim, scores);
   if (length) op_bench_input (&b, 1, &one, length);
   op_bench_forward (&b);
@@ -168,27 +168,30 @@ START_TEST (refusals) {
   op_bench b;
   const char *text;
   ck_assert (use_isa (SL_ISA_BASE));
-  op_bench_start (&b, SL_F64, "mechanism", &attr);
+  op_bench_start (&b, SL_F64, "row_weights", &attr);
   op_bench_input (&b, 4, odd, x);
   text = op_bench_refusal (&b);
   ck_assert_str_eq (
-      text, "mechanism: scores are (1, 2, 3, 4); expected (b, h, t, t)");
+      text, "row_weights: scores are (1, 2, 3, 4); expected (b, h, t, t)");
   op_bench_free (&b);
-  op_bench_start (&b, SL_F64, "mechanism", &attr);
+  op_bench_start (&b, SL_F64, "row_weights", &attr);
   op_bench_input (&b, 4, dim, x);
   attr.visibility.window = -1;
-  ck_assert_str_eq (op_bench_refusal (&b), "mechanism: window is -1; expected "
-                                           "0 (none) or more");
+  ck_assert_str_eq (op_bench_refusal (&b),
+                    "row_weights: window is -1; expected "
+                    "0 (none) or more");
   attr.visibility.window = 0;
   attr.has_param = 1;
   op_bench_input (&b, 4, dim, x);
-  ck_assert_str_eq (op_bench_refusal (&b),
-                    "mechanism: plugin 'softmax' has no parameters; param was "
-                    "given");
+  ck_assert_str_eq (
+      op_bench_refusal (&b),
+      "row_weights: plugin 'softmax' has no parameters; param was "
+      "given");
   attr.has_param = 0;
   attr.has_length = 1;
-  ck_assert_str_eq (op_bench_refusal (&b), "mechanism: length is (1, 2, 3, 3); "
-                                           "expected (1), one a sequence");
+  ck_assert_str_eq (op_bench_refusal (&b),
+                    "row_weights: length is (1, 2, 3, 3); "
+                    "expected (1), one a sequence");
   op_bench_free (&b);
 }
 END_TEST

@@ -71,7 +71,7 @@ static void golden_case (size_t k, sl_dtype dtype) {
   attr.has_param = param != NULL;
   snprintf (file, sizeof file, "mech/%s/scores.npy", name);
   scores = golden_load (file);
-  op_bench_start (&b, dtype, "mechanism", &attr);
+  op_bench_start (&b, dtype, "row_weights", &attr);
   op_bench_input (&b, scores.ndim, scores.dim, scores.x);
   if (param) {
     ptrdiff_t dim[2] = { 0, 1 };
@@ -130,7 +130,7 @@ static void run (const head *h, const double *dw, double *w, double *ds,
   const ptrdiff_t dim[4] = { 1, 1, h->t, h->t }, one[2] = { 1, 1 };
   const sl_attention_attr attr = attr_of (h);
   op_bench b;
-  op_bench_start (&b, h->dtype, "mechanism", &attr);
+  op_bench_start (&b, h->dtype, "row_weights", &attr);
   op_bench_input (&b, 4, dim, h->s);
   if (h->c->param) op_bench_input (&b, 2, one, &h->param);
   op_bench_input (&b, 1, one, &h->length);

@@ -1,24 +1,27 @@
 /* attention.h - attention around a plugin, and positions.
 **
-**   mechanism  (scores (b, h, t, t), [param (h, p)], [length (b)], [begin (b,
-**              t)]) -> weights
-**              the row kernel alone, on the scores that are visible
-**   attention  (q (b, t, h*d), k (b, t, g*d), v (b, t, g*dv), [param (h, p)],
-**              [length (b)], [begin (b, t)]) -> (b, t, h*dv); h heads share g
-**              key/value heads: head i reads key/value head i / (h/g). With a
-**              prefix of n, k and v are (b, n + t, ...): n keys that are no
-**              tokens come first. begin[i]: the first key that query i may see
-**              (left padding, packed documents); past i: it sees none
-**   gate       (o (b, t, h*d), [z (b, t, h*w) or, shared, (b, t, w)],
-**              [param (h, p)], [length (b)]) -> (b, t, h*d): a gate plugin on
-**              the output of the heads
+**   row_weights  (scores (b, h, t, t), [param (h, p)], [length (b)],
+**                [first_key (b, t)]) -> weights (b, h, t, t)
+**                the row kernel alone, on the scores of visible keys
+**   attention    (q (b, t, h*d), k (b, n + t, g*d), v (b, n + t, g*dv),
+**                [param (h, p)], [length (b)], [first_key (b, t)])
+**                -> (b, t, h*dv)
+**                h heads share g key/value heads: head i reads key/value head
+**                i / (h/g). n = virtual_keys. first_key[i]: the first key that
+**                query i may see (left padding, packed documents); past i: it
+**                sees none
+**   gate         (o (b, t, h*d), [z (b, t, h*w) or, shared, (b, t, w)],
+**                [param (h, p)], [length (b)]) -> (b, t, h*d)
+**                a gate plugin on the output of the heads
 **   mixer        (each input of the plugin (b, t, h*w) or, shared, (b, t, w), as
-**              declared, without those that options leave out, [param (h, p)],
-**              [length (b)]) -> (b, t, h*d_out): a mixer plugin, one head at a
-**              time
-**   rope       (x (b, t, h*d), [divisors (r/2)], [positions (b, t)]) -> same
-**              shape, turned by position; only x has a gradient
-** Optional inputs come in this order; the flags in the attributes say which.
+**                declared, without inputs that options leave out,
+**                [param (h, p)], [length (b)]) -> (b, t, h*d_out)
+**                a mixer plugin, one head at a time
+**   rope         (x (b, t, h*d), [divisors (r/2)], [positions (b, t)])
+**                -> (b, t, h*d)
+**                x rotated by position; only x has a gradient
+** Optional inputs come in this order; flags of the attributes say which ones are
+** given.
 ** Gradients of parameters are summed over tokens, then over sequences, in
 ** order. */
 #ifndef SL_ATTENTION_H
@@ -37,8 +40,8 @@ typedef struct sl_visibility {
 } sl_visibility;
 void sl_visible (const sl_visibility *v, int i, int n, int *lo, int *hi);
 
-/* Of 'attention'; 'mechanism' uses mechanism, d_head (widths of parameters),
-** visibility, has_param, has_length and has_begin, and takes heads from the
+/* Of 'attention'; 'row_weights' uses mechanism, d_head (widths of parameters),
+** visibility, has_param, has_length and has_first_key, and takes heads from the
 ** scores. */
 typedef struct sl_attention_attr {
   const sl_mechanism *mechanism; /* outlives the program */
@@ -48,15 +51,15 @@ typedef struct sl_attention_attr {
   sl_visibility visibility;
   int alibi; /* 1: adds -slope_h * |i - j| to the scores */
   int has_param, has_length;
-  int has_begin;      /* not with a prefix */
+  int has_first_key;  /* not with virtual keys */
   int recompute_from; /* t at or above this recomputes weights in backward
                       ** instead of saving them (0: the default, 256) */
   int block; /* query rows at a time (0: by t): up to 32, or where 16 go
              ** together, up to 64 in whole blocks of 16; changes no bit */
-  int layer; /* of the model, from 0: what the plugin is told */
-  /* Keys before the first token, which every query sees and ALiBi does not
-  ** tilt; the plugin sees them as earlier tokens. Not with a window. */
-  int prefix;
+  int layer; /* from 0, given to the plugin */
+  /* Keys before the first token, visible to every query and without ALiBi's
+  ** bias; to the plugin they are earlier tokens. Not with a window. */
+  int virtual_keys;
 } sl_attention_attr;
 
 /* Of 'gate'; the width of a head is that of o over heads. Tokens at or past the
@@ -114,15 +117,16 @@ typedef struct sl_weight_rows {
   int layer;   /* which attention node of the program, from 0 */
   long sample; /* sequence, counted over the whole batch */
   int head, kv_head;
-  int t, length; /* tokens; of them valid */
-  int row, rows; /* first query row of the block, how many */
-  int prefix;    /* columns before that of token 0: keys that are no tokens */
+  int t, length;    /* tokens; of them valid */
+  int row, rows;    /* first query row of the block, how many */
+  int virtual_keys; /* columns before that of token 0: keys that are no tokens */
   sl_dtype dtype;
-  ptrdiff_t stride;    /* between rows, in elements */
-  const void *weights; /* row r: prefix + t columns; 0 where not visible */
-  const void *scores;  /* the same layout; undefined where not visible; a mixer:
+  ptrdiff_t stride; /* between rows, in elements */
+  const void
+      *weights;       /* row r: virtual_keys + t columns; 0 where not visible */
+  const void *scores; /* the same layout; undefined where not visible; a mixer:
                        ** NULL */
-  const int *lo, *hi;  /* visible columns of row 'row' + r */
+  const int *lo, *hi; /* visible columns of row 'row' + r */
   /* This head's values: token j at value + j * value_stride, its numbers
   ** value_step apart; NULL: a mixer without a 'v'. */
   const void *value;

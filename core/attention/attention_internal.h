@@ -3,8 +3,8 @@
 ** Rows (rows.c): scores [query][key], any visibility, any row plugin. Lanes
 ** (lanes.c): scores [key][16 queries], for plugins with a block pair, where all
 ** queries see the keys from the first one on. Each does one head of one
-** sequence. Keys count from the first of the prefix: that of token j is
-** prefix + j. */
+** sequence. Keys are numbered from the first virtual key: the key of token j is
+** virtual_keys + j. */
 #ifndef SL_ATTENTION_INTERNAL_H
 #define SL_ATTENTION_INTERNAL_H
 #include "attention/kernels.h"
@@ -40,10 +40,11 @@ typedef struct sl_head {
   const sl_block_kernel *block; /* NULL: rows only */
   sl_call call;
   int sequence, head, n; /* n: valid tokens */
-  int keys;              /* n and the prefix */
-  const real *begin; /* rows: first visible key of query i at i * begin_step;
+  int keys;              /* n + virtual keys */
+  const real
+      *first_key; /* rows: first visible key of query i at i * first_key_step;
                      ** NULL: no limit */
-  ptrdiff_t begin_step;
+  ptrdiff_t first_key_step;
   sl_grid q, k, v;
   sl_grid kt, vt; /* rows: the transposes */
   sl_grid dout;   /* backward */

@@ -92,18 +92,18 @@ void SL (sl_observe) (const sl_head *h, int row, int rows, const real *weights,
     .length = h->n,
     .row = row,
     .rows = rows,
-    .prefix = h->attr->prefix,
+    .virtual_keys = h->attr->virtual_keys,
     .dtype = sizeof (real) == 4 ? SL_F32 : SL_F64,
     .stride = p->keys,
     .weights = weights,
     .scores = scores,
     .lo = lo,
     .hi = hi,
-    .value = sl_from (h->v, h->attr->prefix).x,
+    .value = sl_from (h->v, h->attr->virtual_keys).x,
     .value_stride = h->v.row,
     .value_step = h->v.col,
     .d_value = p->dv,
-    .key = sl_from (h->k, h->attr->prefix).x,
+    .key = sl_from (h->k, h->attr->virtual_keys).x,
     .key_stride = h->k.row,
     .key_step = h->k.col,
     .d_key = p->d
@@ -159,12 +159,13 @@ static void start_kv_head (sl_head *h, int sequence, int g) {
   const sl_run *r = h->run;
   h->sequence = sequence;
   h->n = valid (r, h->attr, sequence, p->t);
-  h->keys = h->n + h->attr->prefix;
+  h->keys = h->n + h->attr->virtual_keys;
   h->call.length = h->keys;
-  if (h->attr->has_begin) {
-    const sl_view *begin = &r->in[r->n_in - 1];
-    h->begin = (const real *)begin->data + sequence * begin->stride[0];
-    h->begin_step = begin->stride[1];
+  if (h->attr->has_first_key) {
+    const sl_view *first_key = &r->in[r->n_in - 1];
+    h->first_key =
+        (const real *)first_key->data + sequence * first_key->stride[0];
+    h->first_key_step = first_key->stride[1];
   }
   h->k = head_of (&r->in[1], sequence, g, p->d);
   h->v = head_of (&r->in[2], sequence, g, p->dv);

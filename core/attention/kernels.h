@@ -20,7 +20,7 @@ typedef size_t (*sl_product_scratch) (ptrdiff_t m, ptrdiff_t n, ptrdiff_t k);
 ** each 64-byte aligned). */
 typedef struct sl_attention_plan {
   int batch, t, heads, kv_heads, d, dv, params;
-  int keys;            /* t and the prefix */
+  int keys;            /* t + virtual keys */
   int lanes;           /* 1: [key][16 queries], 0: [query][key] */
   int block;           /* query rows at a time; lanes: 16 */
   int together;        /* blocks that take a tile of keys together; rows: 1 */
@@ -48,15 +48,16 @@ typedef struct sl_attention_plan {
 void sl_attention_plan_again (const sl_attention_attr *a, const sl_view *in,
                               sl_attention_plan *p);
 
-/* The same for the mechanism op: one row at a time. */
-typedef struct sl_mechanism_plan {
+/* The same for the row_weights op: one row at a time. */
+typedef struct sl_row_weights_plan {
   int batch, heads, t, params;
   size_t scratch;
   size_t scores, weights, dscores, dweights; /* t each */
   size_t param, dparam, row;
-} sl_mechanism_plan;
-int sl_mechanism_plan_of (const sl_attention_attr *a, int n_in,
-                          const sl_view *in, sl_mechanism_plan *p, sl_error *e);
+} sl_row_weights_plan;
+int sl_row_weights_plan_of (const sl_attention_attr *a, int n_in,
+                            const sl_view *in, sl_row_weights_plan *p,
+                            sl_error *e);
 
 /* Of the gate op: one token at a time. */
 typedef struct sl_gate_plan {
@@ -120,7 +121,7 @@ int sl_gate_shapes (sl_shape_query *q, sl_error *e);
 int sl_mixer_shapes (sl_shape_query *q, sl_dtype dtype, sl_error *e);
 int sl_attention_shapes (sl_shape_query *q, sl_product_scratch product,
                          sl_error *e);
-int sl_mechanism_shapes (sl_shape_query *q, sl_error *e);
+int sl_row_weights_shapes (sl_shape_query *q, sl_error *e);
 int sl_rope_shapes (sl_shape_query *q, sl_error *e);
 
 /* Slope of ALiBi of head i (from 0) of 'heads'. */

@@ -47,7 +47,7 @@ static void place (sl_head *h, int row, int i, sl_lane_block *b) {
   b->row = row;
   b->queries = left > 0 ? sl_min_int (left, SL_QUERIES) : 0;
   b->causal = h->attr->visibility.causal != 0;
-  b->first = b->causal ? row + 1 + h->attr->prefix : h->keys;
+  b->first = b->causal ? row + 1 + h->attr->virtual_keys : h->keys;
   b->seen = see (h, i, b);
   b->keys = b->queries ? sl_visible_keys (b, b->queries - 1) : 0;
   b->q = part (h, p->kt, p->d, i);
@@ -199,18 +199,18 @@ static int all_finite (ptrdiff_t n, const real *x) {
   return rest == 0 && are_finite (sum);
 }
 
-/* scores -= slope |i - j|, but for the prefix */
+/* scores -= slope |i - j|, except for virtual keys */
 static void tilt (const sl_head *h, const sl_lane_block *b) {
-  const int prefix = h->attr->prefix;
-  for (int j = prefix; j < b->keys; j++)
+  const int virtual_keys = h->attr->virtual_keys;
+  for (int j = virtual_keys; j < b->keys; j++)
     for (int i = 0; i < SL_QUERIES; i++) {
-      const int away = b->row + i - (j - prefix);
+      const int away = b->row + i - (j - virtual_keys);
       b->scores[sl_at (j, i)] -= h->slope * (real)(away < 0 ? -away : away);
     }
 }
 
 static void tell (sl_head *h, const sl_lane_block *b) {
-  h->call.pos = b->row + h->attr->prefix;
+  h->call.pos = b->row + h->attr->virtual_keys;
   h->call.first = 0;
   h->call.seen = b->seen;
 }

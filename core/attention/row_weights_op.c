@@ -1,4 +1,4 @@
-/* row_weights_op.c - the mechanism op: a row plugin on given scores, and its backward.
+/* row_weights_op.c - the row_weights op: a row plugin on given scores.
 **
 ** Scores that a query does not see are not read; their weights and gradients
 ** are zero. */
@@ -10,22 +10,23 @@
 typedef struct map {
   const sl_run *run;
   const sl_attention_attr *attr;
-  const sl_mechanism_plan *p;
+  const sl_row_weights_plan *p;
   const sl_row_kernel *row;
   sl_call call;
-  const real *begin; /* first visible key of query i at i * begin_step; NULL:
+  const real
+      *first_key; /* first visible key of query i at i * first_key_step; NULL:
                      ** no limit */
-  ptrdiff_t begin_step;
+  ptrdiff_t first_key_step;
 } map;
 
 static real *at (const sl_run *r, size_t offset) {
   return (real *)r->scratch + offset;
 }
 
-static void start (map *m, const sl_run *r, sl_mechanism_plan *p) {
+static void start (map *m, const sl_run *r, sl_row_weights_plan *p) {
   const sl_attention_attr *a = r->attr;
   const sl_dtype dtype = sizeof (real) == 4 ? SL_F32 : SL_F64;
-  sl_mechanism_plan_of (a, r->n_in, r->in, p, NULL);
+  sl_row_weights_plan_of (a, r->n_in, r->in, p, NULL);
   *m = (map){ .run = r, .attr = a, .p = p };
   m->row = a->mechanism->loaded->plugin[dtype]->row;
   m->call.host = &SL (sl_host_services);
@@ -40,7 +41,7 @@ static void start (map *m, const sl_run *r, sl_mechanism_plan *p) {
 /* Valid tokens of the sequence, and this head's parameters side by side. */
 static void choose (map *m, int sequence, int head) {
   const sl_run *r = m->run;
-  const sl_mechanism_plan *p = m->p;
+  const sl_row_weights_plan *p = m->p;
   int input = 1;
   m->call.head = head;
   m->call.length = p->t;
@@ -56,10 +57,10 @@ static void choose (map *m, int sequence, int head) {
     m->call.length = sl_valid_tokens (
         ((const real *)v->data)[sequence * v->stride[0]], p->t);
   }
-  if (m->attr->has_begin) {
+  if (m->attr->has_first_key) {
     const sl_view *v = &r->in[r->n_in - 1];
-    m->begin = (const real *)v->data + sequence * v->stride[0];
-    m->begin_step = v->stride[1];
+    m->first_key = (const real *)v->data + sequence * v->stride[0];
+    m->first_key_step = v->stride[1];
   }
 }
 
@@ -67,9 +68,9 @@ static void choose (map *m, int sequence, int head) {
 static int see (map *m, int i) {
   int lo, hi;
   sl_visible (&m->attr->visibility, i, m->call.length, &lo, &hi);
-  if (m->begin) {
+  if (m->first_key) {
     const int first =
-        sl_valid_tokens ((double)m->begin[i * m->begin_step], m->p->t);
+        sl_valid_tokens ((double)m->first_key[i * m->first_key_step], m->p->t);
     if (lo < first) lo = first;
     if (lo > hi) lo = hi;
   }
@@ -92,7 +93,7 @@ static real *row_of (const sl_view *v, int sequence, int head, int i) {
 }
 
 static void forward (const sl_run *r) {
-  sl_mechanism_plan p;
+  sl_row_weights_plan p;
   map m;
   start (&m, r, &p);
   for (int s = 0; s < p.batch; s++)
@@ -113,7 +114,7 @@ static void forward (const sl_run *r) {
 ** sequences. */
 static void backward_row (map *m, int s, int h, int i) {
   const sl_run *r = m->run;
-  const sl_mechanism_plan *p = m->p;
+  const sl_row_weights_plan *p = m->p;
   const sl_view *din = &r->din[0];
   real *ds = at (r, p->dscores);
   int n = see (m, i), first = m->call.first;
@@ -130,7 +131,7 @@ static void backward_row (map *m, int s, int h, int i) {
 }
 
 static void backward (const sl_run *r) {
-  sl_mechanism_plan p;
+  sl_row_weights_plan p;
   map m;
   if (!r->dout[0].data) return;
   start (&m, r, &p);
@@ -146,11 +147,11 @@ static void backward (const sl_run *r) {
     }
 }
 
-extern const sl_op SL (sl_op_mechanism);
-const sl_op SL (sl_op_mechanism) = { .name = "mechanism",
-                                     .min_in = 1,
-                                     .max_in = 4,
-                                     .attr_size = sizeof (sl_attention_attr),
-                                     .shapes = sl_mechanism_shapes,
-                                     .forward = forward,
-                                     .backward = backward };
+extern const sl_op SL (sl_op_row_weights);
+const sl_op SL (sl_op_row_weights) = { .name = "row_weights",
+                                       .min_in = 1,
+                                       .max_in = 4,
+                                       .attr_size = sizeof (sl_attention_attr),
+                                       .shapes = sl_row_weights_shapes,
+                                       .forward = forward,
+                                       .backward = backward };

@@ -123,13 +123,13 @@ static int uniform (const block *b) {
   return 1;
 }
 
-/* The keys lo .. hi - 1 that query i sees, the prefix counted. */
+/* The keys lo .. hi - 1 that query i sees, virtual keys included. */
 static void see (const sl_head *h, int i, int *lo, int *hi) {
   sl_visible (&h->attr->visibility, i, h->n, lo, hi);
-  if (*lo < *hi) *hi += h->attr->prefix; /* lo is 0: there is no window */
-  if (h->begin) {
+  if (*lo < *hi) *hi += h->attr->virtual_keys; /* lo is 0: there is no window */
+  if (h->first_key) {
     const int first =
-        sl_valid_tokens ((double)h->begin[i * h->begin_step], h->p->t);
+        sl_valid_tokens ((double)h->first_key[i * h->first_key_step], h->p->t);
     if (*lo < first) *lo = first;
     if (*lo >= *hi) *lo = *hi = 0;
   }
@@ -139,9 +139,9 @@ static void see (const sl_head *h, int i, int *lo, int *hi) {
 static void look (const sl_head *h, block *b) {
   const sl_visibility *v = &h->attr->visibility;
   const int valid = h->n - b->row < b->rows ? h->n - b->row : b->rows;
-  if (v->window == 0 && !h->begin && valid == b->rows) {
+  if (v->window == 0 && !h->first_key && valid == b->rows) {
     const int step = v->causal != 0;
-    const int first = step ? b->row + 1 + h->attr->prefix : h->keys;
+    const int first = step ? b->row + 1 + h->attr->virtual_keys : h->keys;
     for (int r = 0; r < b->rows; r++) {
       b->row_lo[r] = 0;
       b->row_hi[r] = first + r * step;
@@ -212,7 +212,7 @@ static void clear_unseen (const sl_head *h, const block *b, int first, int last,
 static void weigh (sl_head *h, block *b, int all) {
   const sl_attention_plan *p = h->p;
   const ptrdiff_t keys = p->keys;
-  const int prefix = h->attr->prefix;
+  const int virtual_keys = h->attr->virtual_keys;
   const real slope = h->slope;
   sl_grid kt = h->kt;
   kt.x += b->lo * kt.col;
@@ -223,12 +223,12 @@ static void weigh (sl_head *h, block *b, int all) {
     const int i = b->row + r, lo = b->row_lo[r], n = b->row_hi[r] - lo;
     real *s = b->scores + r * keys + lo, *w = b->weights + r * keys + lo;
     if (slope != 0)
-      for (int j = prefix; j < n; j++) {
-        const int key = lo + j - prefix;
+      for (int j = virtual_keys; j < n; j++) {
+        const int key = lo + j - virtual_keys;
         s[j] -= slope * (real)(i > key ? i - key : key - i);
       }
     if (n > 0) {
-      h->call.pos = i + prefix;
+      h->call.pos = i + virtual_keys;
       h->call.first = lo;
       h->row->forward (&h->call, n, s, w);
     }
@@ -277,7 +277,7 @@ static void backward_block (sl_head *h, int row, int rows) {
     const int lo = b.row_lo[r], n = b.row_hi[r] - lo;
     const ptrdiff_t first = r * t + lo;
     if (n > 0) {
-      h->call.pos = row + r + h->attr->prefix;
+      h->call.pos = row + r + h->attr->virtual_keys;
       h->call.first = lo;
       h->row->backward (&h->call, n, b.scores + first, b.weights + first,
                         b.dweights + first, b.dscores + first,

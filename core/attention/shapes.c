@@ -92,15 +92,13 @@ static int check_heads (const sl_attention_attr *a, sl_error *e) {
   if (!isfinite (a->scale))
     return sl_fail (e, "attention: scale is %g; expected a finite number",
                     a->scale);
-  if (a->prefix < 0 || a->prefix > 1 << 16)
-    return sl_fail (e, "attention: prefix is %d; expected 0 to %d", a->prefix,
-                    1 << 16);
-  if (a->prefix && a->has_begin)
-    return sl_fail (e, "attention: begin does not go with keys before the "
-                       "first token");
-  if (a->prefix && a->visibility.window)
-    return sl_fail (e, "attention: keys before the first token do not go with "
-                       "a window");
+  if (a->virtual_keys < 0 || a->virtual_keys > 1 << 16)
+    return sl_fail (e, "attention: virtual_keys is %d; expected 0 to %d",
+                    a->virtual_keys, 1 << 16);
+  if (a->virtual_keys && a->has_first_key)
+    return sl_fail (e, "attention: first_key does not go with virtual_keys");
+  if (a->virtual_keys && a->visibility.window)
+    return sl_fail (e, "attention: virtual_keys do not go with a window");
   if (a->recompute_from < 0 || a->block < 0)
     return sl_fail (e, "attention: %s is %d; expected 0 (default) or more",
                     a->block < 0 ? "block" : "recompute_from",
@@ -110,16 +108,17 @@ static int check_heads (const sl_attention_attr *a, sl_error *e) {
 
 /* The last input of 'n_in', behind 'first' others: for each query of each
 ** sequence the first key it may see. */
-static int check_begin (const char *op, int first, int n_in, const sl_view *in,
-                        ptrdiff_t batch, ptrdiff_t t, sl_error *e) {
-  const sl_view *begin = &in[n_in - 1];
+static int check_first_key (const char *op, int first, int n_in,
+                            const sl_view *in, ptrdiff_t batch, ptrdiff_t t,
+                            sl_error *e) {
+  const sl_view *first_key = &in[n_in - 1];
   sl_shape_room tb;
-  if (n_in > first && begin->ndim == 2 && begin->dim[0] == batch &&
-      begin->dim[1] == t)
+  if (n_in > first && first_key->ndim == 2 && first_key->dim[0] == batch &&
+      first_key->dim[1] == t)
     return 0;
-  return sl_fail (e, "%s: begin is %s; expected (%td, %td), one a query", op,
-                  n_in > first ? sl_show_shape (begin, &tb) : "missing", batch,
-                  t);
+  return sl_fail (e, "%s: first_key is %s; expected (%td, %td), one a query",
+                  op, n_in > first ? sl_show_shape (first_key, &tb) : "missing",
+                  batch, t);
 }
 
 static int check_shapes (const sl_attention_attr *a, int n_in,
@@ -129,16 +128,17 @@ static int check_shapes (const sl_attention_attr *a, int n_in,
   if (n_in < 3)
     return sl_fail (e, "attention: %d inputs; expected q, k, v", n_in);
   if (q->ndim != 3 || k->ndim != 3 || v->ndim != 3 || k->dim[0] != q->dim[0] ||
-      v->dim[0] != q->dim[0] || k->dim[1] - a->prefix != q->dim[1] ||
+      v->dim[0] != q->dim[0] || k->dim[1] - a->virtual_keys != q->dim[1] ||
       v->dim[1] != k->dim[1])
     return sl_fail (e,
-                    a->prefix ? "attention: q %s, k %s, v %s; expected (b, t, "
-                                "width) with equal b, and %d more rows in k "
-                                "and v than in q"
-                              : "attention: q %s, k %s, v %s; expected (b, t, "
-                                "width) with equal b and t",
+                    a->virtual_keys
+                        ? "attention: q %s, k %s, v %s; expected (b, t, "
+                          "width) with equal b, and %d more rows in k "
+                          "and v than in q"
+                        : "attention: q %s, k %s, v %s; expected (b, t, "
+                          "width) with equal b and t",
                     sl_show_shape (q, &tq), sl_show_shape (k, &tk),
-                    sl_show_shape (v, &tv), a->prefix);
+                    sl_show_shape (v, &tv), a->virtual_keys);
   if (q->dim[2] != (ptrdiff_t)a->heads * a->d_head ||
       k->dim[2] != (ptrdiff_t)a->kv_heads * a->d_head)
     return sl_fail (e,
@@ -171,7 +171,7 @@ static int choose_block (const sl_attention_attr *a, int t) {
 ** the first one on, and enough of them to fill the lanes. */
 static int use_lanes (const sl_attention_attr *a, int t) {
   return a->mechanism->loaded->plugin[SL_F64]->block &&
-         a->visibility.window == 0 && !a->has_begin && t >= SL_LANES_FROM &&
+         a->visibility.window == 0 && !a->has_first_key && t >= SL_LANES_FROM &&
          t <= SL_LANES_TO;
 }
 
@@ -209,7 +209,7 @@ static int lay_out (const sl_attention_attr *a, const sl_view *in, int params,
   p->kv_heads = a->kv_heads;
   p->d = a->d_head;
   p->dv = (int)(in[2].dim[2] / a->kv_heads);
-  p->keys = p->t + a->prefix;
+  p->keys = p->t + a->virtual_keys;
   p->lanes = use_lanes (a, p->t);
   p->block = p->lanes ? SL_QUERIES : choose_block (a, p->t);
   p->together = p->lanes ? choose_together (a, p->keys) : 1;
@@ -257,9 +257,9 @@ static int plan_of (const sl_attention_attr *a, int n_in, const sl_view *in,
                     sl_error *e) {
   int params;
   if (check_heads (a, e) || check_shapes (a, n_in, in, e) ||
-      (a->has_begin &&
-       check_begin ("attention", 3, n_in, in, in[0].dim[0], in[0].dim[1], e)) ||
-      check_mechanism ("attention", a, 3, n_in - (a->has_begin != 0), in,
+      (a->has_first_key && check_first_key ("attention", 3, n_in, in,
+                                            in[0].dim[0], in[0].dim[1], e)) ||
+      check_mechanism ("attention", a, 3, n_in - (a->has_first_key != 0), in,
                        in[0].dim[0], a->heads, &params, e))
     return -1;
   if (lay_out (a, in, params, p) ||
@@ -291,21 +291,21 @@ int sl_attention_shapes (sl_shape_query *q, sl_product_scratch product,
   return 0;
 }
 
-int sl_mechanism_plan_of (const sl_attention_attr *a, int n_in,
-                          const sl_view *in, sl_mechanism_plan *p,
-                          sl_error *e) {
+int sl_row_weights_plan_of (const sl_attention_attr *a, int n_in,
+                            const sl_view *in, sl_row_weights_plan *p,
+                            sl_error *e) {
   const sl_view *s = &in[0];
   size_t t, end = 0;
   sl_shape_room ts;
   if (n_in < 1 || s->ndim != 4 || s->dim[2] != s->dim[3])
-    return sl_fail (e, "mechanism: scores are %s; expected (b, h, t, t)",
+    return sl_fail (e, "row_weights: scores are %s; expected (b, h, t, t)",
                     n_in < 1 ? "missing" : sl_show_shape (s, &ts));
   if (s->dim[0] > INT_MAX || s->dim[1] > INT_MAX || s->dim[2] > INT_MAX / 2)
-    return sl_fail (e, "mechanism: scores %s are too large",
+    return sl_fail (e, "row_weights: scores %s are too large",
                     sl_show_shape (s, &ts));
-  if ((a->has_begin &&
-       check_begin ("mechanism", 1, n_in, in, s->dim[0], s->dim[2], e)) ||
-      check_mechanism ("mechanism", a, 1, n_in - (a->has_begin != 0), in,
+  if ((a->has_first_key &&
+       check_first_key ("row_weights", 1, n_in, in, s->dim[0], s->dim[2], e)) ||
+      check_mechanism ("row_weights", a, 1, n_in - (a->has_first_key != 0), in,
                        s->dim[0], (int)s->dim[1], &p->params, e))
     return -1;
   p->batch = (int)s->dim[0];
@@ -319,15 +319,15 @@ int sl_mechanism_plan_of (const sl_attention_attr *a, int n_in,
       sl_reserve (&end, 1, (size_t)p->params, &p->param) ||
       sl_reserve (&end, 1, (size_t)p->params, &p->dparam) ||
       sl_reserve (&end, 1, t, &p->row))
-    return sl_fail (e, "mechanism: scores %s are too large",
+    return sl_fail (e, "row_weights: scores %s are too large",
                     sl_show_shape (s, &ts));
   p->scratch = end;
   return 0;
 }
 
-int sl_mechanism_shapes (sl_shape_query *q, sl_error *e) {
-  sl_mechanism_plan p;
-  if (sl_mechanism_plan_of (q->attr, q->n_in, q->in, &p, e)) return -1;
+int sl_row_weights_shapes (sl_shape_query *q, sl_error *e) {
+  sl_row_weights_plan p;
+  if (sl_row_weights_plan_of (q->attr, q->n_in, q->in, &p, e)) return -1;
   q->n_out = 1;
   q->out[0] = q->in[0];
   q->scratch = p.scratch;

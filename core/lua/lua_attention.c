@@ -44,20 +44,23 @@ static int apply (lua_State *L, const char *op, const void *attr, int n,
 
 /* attention { q =, k =, v =, mechanism =, heads =, kv_heads = heads, d_head =
 ** width of q / heads, scale = 1 / sqrt (d_head), causal = true, window = 0
-** (none), alibi = false, param = (heads, n) or nil, length = (b) or nil, begin
-** = (b, t) or nil (first key each query may see, from 0),
-** recompute_from = 256, layer = 1 (what the plugin is told), prefix = 0 (rows
+** (none), alibi = false, param = (heads, n) or nil, length = (b) or nil,
+** first_key = (b, t) or nil (first key that each query may see, from 0),
+** recompute_from = 256, layer = 1 (given to the plugin), virtual_keys = 0 (rows
 ** of k and v before the first token) }
 ** -> (b, t, heads * width of a value). q (b, t, heads * d_head), k (b, t,
 ** kv_heads * d_head), v (b, t, kv_heads * dv). */
 static int attention (lua_State *L) {
   static const char what[] = "attention";
-  static const char *const keys[] = {
-    "q",        "k",      "v",      "mechanism",      "heads",
-    "kv_heads", "d_head", "scale",  "causal",         "window",
-    "alibi",    "param",  "length", "recompute_from", "layer",
-    "prefix",   "begin",  NULL
-  };
+  static const char *const keys[] = { "q",         "k",
+                                      "v",         "mechanism",
+                                      "heads",     "kv_heads",
+                                      "d_head",    "scale",
+                                      "causal",    "window",
+                                      "alibi",     "param",
+                                      "length",    "recompute_from",
+                                      "layer",     "virtual_keys",
+                                      "first_key", NULL };
   sl_attention_attr a = { 0 };
   sl_tensor *in[6];
   int n = 3;
@@ -78,11 +81,11 @@ static int attention (lua_State *L) {
   a.alibi = sl_lua_boolean (L, 1, what, "alibi", 0);
   a.recompute_from = sl_lua_int (L, 1, what, "recompute_from", 0);
   a.layer = layer (L, 1, what);
-  a.prefix = sl_lua_int (L, 1, what, "prefix", 0);
+  a.virtual_keys = sl_lua_int (L, 1, what, "virtual_keys", 0);
   a.visibility = visibility (L, 1, what);
   a.has_param = optional (L, 1, what, "param", in, &n);
   a.has_length = optional (L, 1, what, "length", in, &n);
-  a.has_begin = optional (L, 1, what, "begin", in, &n);
+  a.has_first_key = optional (L, 1, what, "first_key", in, &n);
   return apply (L, "attention", &a, n, in);
 }
 
@@ -149,12 +152,12 @@ static int mixer (lua_State *L) {
   return apply (L, "mixer", &a, n, in);
 }
 
-/* apply_mechanism (mechanism, scores (b, h, t, t) [, { param =, length =, begin
+/* row_weights (mechanism, scores (b, h, t, t) [, { param =, length =, first_key
 ** =, causal = true, window = 0, d_head = 1 }]) -> weights of the same shape.
 ** d_head gives the width of parameters that depend on it. */
-static int apply_mechanism (lua_State *L) {
-  static const char what[] = "apply_mechanism";
-  static const char *const keys[] = { "param",  "length", "begin", "causal",
+static int row_weights (lua_State *L) {
+  static const char what[] = "row_weights";
+  static const char *const keys[] = { "param",  "length", "first_key", "causal",
                                       "window", "d_head", NULL };
   sl_attention_attr a = { .mechanism = sl_lua_check_mechanism (L, 1) };
   sl_tensor *in[4] = { sl_lua_check_tensor (L, 2) };
@@ -169,8 +172,8 @@ static int apply_mechanism (lua_State *L) {
   a.visibility = visibility (L, 3, what);
   a.has_param = optional (L, 3, what, "param", in, &n);
   a.has_length = optional (L, 3, what, "length", in, &n);
-  a.has_begin = optional (L, 3, what, "begin", in, &n);
-  return apply (L, "mechanism", &a, n, in);
+  a.has_first_key = optional (L, 3, what, "first_key", in, &n);
+  return apply (L, "row_weights", &a, n, in);
 }
 
 /* rope (x (b, t, h * d_head), { d_head =, pairs = "interleaved" or "half", base
@@ -258,7 +261,7 @@ static int alibi_slopes (lua_State *L) {
 
 void sl_lua_open_attention (lua_State *L) {
   static const luaL_Reg functions[] = { { "attention", attention },
-                                        { "apply_mechanism", apply_mechanism },
+                                        { "row_weights", row_weights },
                                         { "gate", gate },
                                         { "mixer", mixer },
                                         { "rope", rope },

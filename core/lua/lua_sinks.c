@@ -52,12 +52,12 @@ static sl_tensor **get_list (lua_State *L, int index, const char *what,
 ** or nil, and what sl_measuring says: layers =, heads =, tokens =, trigger =,
 ** length =, start =, documents =, group =, groups =, maps = false, keep = { {
 ** layer, head }, ... }, threshold = 0.3, thresholds = { }, measures = { },
-** share_rows = 64, dormant = 0.89, prefix = 0, registers = 0, null_mass =
+** share_rows = 64, dormant = 0.89, virtual_keys = 0, registers = 0, null_mass =
 ** false, dtype = of the maps, "f64" }
 ** -> { samples, tokens, threshold, heads = { { layer =, head =, first_mean =,
 **      ... }, ... }; with maps: mean, std = tensors (layers, heads, query, key)
 **      and outside = mean mass on nothing, then on every key before the tokens:
-**      (layers, heads, query, 1 + prefix + registers); with keep: kept = a list
+**      (layers, heads, query, 1 + virtual_keys + registers); with keep: kept = a list
 **      of the same a head; column, ... = tensors (layers, heads, position) } */
 static int measure_sinks (lua_State *L) {
   static const char what[] = "lab.sinks";

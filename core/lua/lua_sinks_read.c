@@ -162,7 +162,7 @@ void sl_lua_read_measuring (lua_State *L, int index, int anchor,
   m->layers = integer (&r, "layers", 0, 1, 1 << 24, count);
   m->heads = integer (&r, "heads", 0, 1, 1 << 24, count);
   m->tokens = integer (&r, "tokens", 0, 1, 1 << 24, count);
-  m->prefix = integer (&r, "prefix", 0, 0, 1 << 16, extra);
+  m->virtual_keys = integer (&r, "virtual_keys", 0, 0, 1 << 16, extra);
   m->registers = integer (&r, "registers", 0, 0, 1 << 16, extra);
   m->share_rows = integer (&r, "share_rows", 64, 1, 1 << 24, count);
   m->null_mass = sl_lua_boolean (L, index, what, "null_mass", 0);

@@ -24,7 +24,7 @@
 **                                    -> mean loss, loss per target, count
 **   mse (a, b)                                    -> scalar
 **   max_abs_error (a, b)                          -> scalar; no gradient
-**   rope, attention, gate, mixer, mechanism         attention/attention.h
+**   rope, attention, gate, mixer, row_weights       attention/attention.h
 **
 ** Indices are whole numbers from 0. gather: x and index broadcast on the other
 ** axes, the result has index's size on the axis; scatter_add is x plus src at

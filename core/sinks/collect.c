@@ -20,7 +20,7 @@ static int fail_memory (sl_error *e) {
 
 /* Of a row: mass on nothing, keys that are no tokens, tokens. */
 static int columns_of (const sl_measuring *m) {
-  return 1 + m->prefix + m->registers + m->tokens;
+  return 1 + m->virtual_keys + m->registers + m->tokens;
 }
 
 static size_t kept_heads (const sl_measuring *m) {

@@ -48,13 +48,13 @@ int sl_group_of (const sl_measuring *m, long sample, int query) {
 /* ---- checks ---- */
 
 static int check_sizes (const sl_measuring *m, sl_error *e) {
-  if (m->prefix < 0 || m->registers < 0 || m->prefix > 1 << 16 ||
+  if (m->virtual_keys < 0 || m->registers < 0 || m->virtual_keys > 1 << 16 ||
       m->registers > 1 << 16)
     return sl_fail (
         e,
         "sinks: %d keys before the tokens and %d registers, allowed "
         "is 0 to %d of each",
-        m->prefix, m->registers, 1 << 16);
+        m->virtual_keys, m->registers, 1 << 16);
   if (m->layers < 1 || m->heads < 1 || m->tokens < 1)
     return sl_fail (e,
                     "sinks: %d layers, %d heads, %d tokens, allowed is 1 or "

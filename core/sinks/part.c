@@ -49,8 +49,9 @@ static int fits (sl_part *p, const sl_weight_rows *r, int layer, int head,
   return !(misfits (p, 0, layer >= m->layers, "attention layers", layer + 1,
                     m->layers) ||
            misfits (p, 1, wrong, "tokens", tokens, m->tokens) ||
-           misfits (p, 2, r->prefix != m->prefix, "keys before the tokens",
-                    r->prefix, m->prefix) ||
+           misfits (p, 2, r->virtual_keys != m->virtual_keys,
+                    "keys before the tokens", r->virtual_keys,
+                    m->virtual_keys) ||
            misfits (p, 3, head >= m->heads, "heads", head + 1, m->heads) ||
            misfits (p, 4, sample < 0 || sample >= p->n, "samples",
                     p->first + sample + 1, p->first + p->n));
@@ -326,7 +327,7 @@ static void add_row (const place *a, int query, const void *w,
   }
   if (p->slot[a->head] >= 0)
     sl_maps_row (&p->maps, p->slot[a->head], query, x[SL_OF_NULL_MASS], w,
-                 a->r->dtype, a->r->prefix + a->r->t);
+                 a->r->dtype, a->r->virtual_keys + a->r->t);
 }
 
 /* ---- blocks ---- */
@@ -343,7 +344,7 @@ void sl_part_watch (void *part, const sl_weight_rows *r) {
   a.open = (size_t)sample * p->per_sample + a.head;
   a.tally = &p->open[a.open];
   a.sample = p->first + sample;
-  a.token = m->prefix + m->registers;
+  a.token = m->virtual_keys + m->registers;
   if (a.tally->blocks++ == 0 && (m->measures & SL_MEASURE_NORMS))
     measure_norms (&a, layer);
   sl_valid_range (m, a.sample, &begin, &end);

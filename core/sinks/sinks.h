@@ -81,11 +81,11 @@ typedef struct sl_measuring {
   /* Per layer W_O (d_model, heads * d_value), columns h * d_value .. of head h;
   ** an entry that is NULL, or NULL for all: no contribution. */
   const sl_tensor *const *output;
-  /* Keys before the first token, of the attention nodes (their prefix) and of
+  /* Keys before the first token, of the attention nodes (virtual_keys) and of
   ** the sequences: the program has registers + tokens tokens, of which the
   ** first are no tokens of the batch. Positions and lengths count without
   ** them. */
-  int prefix, registers;
+  int virtual_keys, registers;
   int null_mass; /* 1: what a row's weights leave is mass on nothing */
   unsigned measures;
   int maps;                 /* 1: mean and std over samples of every weight */

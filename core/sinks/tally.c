@@ -101,7 +101,7 @@ static void class_result (const sl_tally *t, int class, const sl_measuring *m,
   mean[SL_OF_SINK_LOGIT] =
       t->sum[class][SL_OF_SINK_LOGIT] / (double)t->logits[class];
   if (!m->null_mass) mean[SL_OF_NULL_MASS] = NAN;
-  if (m->prefix + m->registers == 0) mean[SL_OF_VIRTUAL_MASS] = NAN;
+  if (m->virtual_keys + m->registers == 0) mean[SL_OF_VIRTUAL_MASS] = NAN;
 }
 
 static void segment_result (const sl_tally *t, const sl_measuring *m,

@@ -63,7 +63,7 @@ local function first_weights(model, batch)
   local scores = lab.matmul(map "layer1.w_q", map "layer1.w_k":transpose(3, 4))
   local position = lab.arange(L, model.dtype):reshape { 1, L }
   local plain = lab.gt(position, 0) * lab.ne(position, batch.trigger:reshape { B, 1 })
-  return lab.apply_mechanism(model.mechanism, scores, { d_head = opt.d_model })
+  return lab.row_weights(model.mechanism, scores, { d_head = opt.d_model })
     :select(4, 1):reshape { B, L }, plain
 end
 

@@ -19,7 +19,7 @@ for module, names in pairs {
     softmax log_softmax concat one_hot embedding gather scatter_add matmul linear
     layer_norm rms_norm cross_entropy mse max_abs_error]],
   ["core_api.generator"] = "generator",
-  ["core_api.attention"] = [[mechanism plugins attention apply_mechanism gate mixer rope
+  ["core_api.attention"] = [[mechanism plugins attention row_weights gate mixer rope
     sinusoidal alibi_slopes]],
   ["core_api.program"] = "record",
   ["core_api.files"] = [[load_npy save_npy load_safetensors save_safetensors load_npz

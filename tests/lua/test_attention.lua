@@ -61,7 +61,7 @@ check.test("full softmax attention is three products", function()
   local got = core.attention { q = q, k = k, v = v, mechanism = softmax, causal = false }
   same(got, core.matmul(weights, v))
   local heads = scores:reshape { 2, 1, 5, 5 }
-  same(core.apply_mechanism(softmax, heads, { causal = false }),
+  same(core.row_weights(softmax, heads, { causal = false }),
     weights:reshape { 2, 1, 5, 5 })
 end)
 
@@ -114,10 +114,10 @@ check.test("tables of positions", function()
 end)
 
 -- Documents of 3 and 2 tokens behind 2 of padding are each attended to alone.
-check.test("begin keeps packed documents and padding apart", function()
+check.test("first_key keeps packed documents and padding apart", function()
   local q, k, v = draw(1, 7, 4), draw(1, 7, 4) * 2, draw(1, 7, 6)
   local o = { q = q, k = k, v = v, heads = 2, mechanism = core.mechanism "softmax",
-    begin = core.tensor({ { 9, 9, 2, 2, 2, 5, 5 } }, "f64") }
+    first_key = core.tensor({ { 9, 9, 2, 2, 2, 5, 5 } }, "f64") }
   local packed = core.attention(o)
   o.recompute_from = 1
   same(core.attention(o), packed, 0)
@@ -129,7 +129,7 @@ check.test("begin keeps packed documents and padding apart", function()
   same(packed:narrow(2, 1, 2), core.zeros({ 1, 2, 6 }, "f64"), 0)
   local scores = core.matmul(q:narrow(3, 1, 2), k:narrow(3, 1, 2):transpose(2, 3))
   scores = (scores * 0.5 ^ 0.5):reshape { 1, 1, 7, 7 }
-  local weights = core.apply_mechanism(o.mechanism, scores, { begin = o.begin })
+  local weights = core.row_weights(o.mechanism, scores, { first_key = o.first_key })
   same(core.matmul(weights:select(2, 1), v:narrow(3, 1, 3)), packed:narrow(3, 1, 3),
     1e-15)
   for _, recompute in ipairs { 1, 100 } do
@@ -141,8 +141,8 @@ check.test("begin keeps packed documents and padding apart", function()
     program:loss(loss)
     check.close(program:check(), 0, 1e-8, 0, "gradients, recompute_from " .. recompute)
   end
-  check.raises("begin is (2); expected (1, 7), one a query", function()
-    o.begin = core.zeros({ 2 }, "f64")
+  check.raises("first_key is (2); expected (1, 7), one a query", function()
+    o.first_key = core.zeros({ 2 }, "f64")
     core.attention(o)
   end)
 end)

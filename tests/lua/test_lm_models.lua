@@ -59,7 +59,7 @@ check.test("a sequence alone, in a batch, padded on either side", function()
     check.close(difference(right:narrow(1, 2, 1):narrow(2, 1, 3), alone_b), 0, 2e-6, 0,
       "right padding")
     local left = m:logits({ a, { 0, 0, 0, 0, 11, 4, 70 } }, {
-      begin = { { 0, 0, 0, 0, 0, 0, 0 }, { 1, 2, 3, 4, 4, 4, 4 } },
+      first_key = { { 0, 0, 0, 0, 0, 0, 0 }, { 1, 2, 3, 4, 4, 4, 4 } },
       positions = { { 0, 1, 2, 3, 4, 5, 6 }, { 0, 0, 0, 0, 0, 1, 2 } } })
     check.close(difference(left:narrow(1, 2, 1):narrow(2, 5, 3), alone_b), 0, 2e-6, 0,
       "left padding")

@@ -379,8 +379,8 @@ check.test("training keeps documents apart too", function()
     end }
   local net = lab.model.attention_only { task = packed, dtype = "f64",
     init = lab.init.normal(1) }
-  local begin = core.tensor({ { 0, 0, 0, 3, 3, 5 }, { 6, 6, 2, 2, 4, 4 } }, "f64")
-  local y = net:forward(x, nil, begin)
+  local first_key = core.tensor({ { 0, 0, 0, 3, 3, 5 }, { 6, 6, 2, 2, 4, 4 } }, "f64")
+  local y = net:forward(x, nil, first_key)
   check.equal(y:select(1, 2):narrow(1, 1, 2):abs():max():item(), 0.0)
   local want = core.mean(y * y):item()
   local log = lab.train(net, packed, { steps = 1, batch = 2, shard = 2, groups = 1,
@@ -402,10 +402,10 @@ check.test("a second beginning token is a position of its own", function()
 end)
 
 check.test("a row that sees nothing is counted and left out", function()
-  local begin = {}
+  local first_key = {}
   for s = 1, S do
-    begin[s] = {}
-    for t = 1, T do begin[s][t] = t == 6 and T or 0 end
+    first_key[s] = {}
+    for t = 1, T do first_key[s][t] = t == 6 and T or 0 end
   end
   local c = lab.sinks.collect { layers = 1, heads = 1, tokens = T, samples = S,
     batch = S, dtype = "f64", measures = GROUPS }
@@ -413,7 +413,7 @@ check.test("a row that sees nothing is counted and left out", function()
   local q, k = x:narrow(3, 1, 4), x:narrow(3, 3, 4)
   local out = c:watch(1, function()
     return core.attention { q = q, k = k, v = x, mechanism = core.mechanism "softmax",
-      begin = core.tensor(begin, "f64") }
+      first_key = core.tensor(first_key, "f64") }
   end, { n = S })
   check.equal(out:select(2, 6):abs():max():item(), 0.0)
   local found = c:finish()

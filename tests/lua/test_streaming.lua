@@ -35,7 +35,7 @@ check.test("1,000 tokens, as dense f64 gives it, to 1e-5", function()
   for h = 1, H do
     local function part(x) return x:narrow(3, (h - 1) * D + 1, D):to "f64" end
     local scores = core.matmul(part(q), part(k):transpose(2, 3))
-    local w = core.apply_mechanism(core.mechanism "softmax",
+    local w = core.row_weights(core.mechanism "softmax",
       scores:reshape { 1, 1, T, T }):select(1, 1):select(1, 1)
     local head, plain = found.heads[h], w:narrow(1, 2, T - 1)
     check.close(head.first_mean, plain:select(2, 1):mean():item(), 1e-5, 0, "first")
@@ -112,7 +112,7 @@ check.test("kept heads cost what they are", function()
   for _, kept in ipairs(found.kept) do
     local function part(t) return t:narrow(3, (kept.head - 1) * 2 + 1, 2):to "f64" end
     local scores = core.matmul(part(x), part(x * kept.layer):transpose(2, 3)) * 0.5 ^ 0.5
-    local want = core.apply_mechanism(core.mechanism "relu",
+    local want = core.row_weights(core.mechanism "relu",
       scores:reshape { 1, 1, T, T }):select(1, 1):select(1, 1)
     check.equal(kept.mean.shape, { T, T })
     check.close((kept.mean - want):abs():max():item(), 0, 1e-5, 0,

@@ -68,14 +68,14 @@ static setting causal = { SOFTMAX,
                                   .has_length = 1,
                                   .recompute_from = 1,
                                   .block = 2,
-                                  .prefix = 2 } },
+                                  .virtual_keys = 2 } },
                virtual_key = { RELU,
                                { .heads = 1,
                                  .kv_heads = 1,
                                  .d_head = 3,
                                  .scale = 1,
                                  .visibility = { 0, 0 },
-                                 .prefix = 1 } },
+                                 .virtual_keys = 1 } },
                one = { SOFTMAX,
                        { .heads = 1,
                          .kv_heads = 1,
@@ -115,11 +115,11 @@ static const sl_rope_attr
   {                                                                          \
     .op = "attention", note, &setting.attr, .n_in = n, .in = { __VA_ARGS__ } \
   }
-#define MECHANISM(setting, note, step, n, ...)                               \
-  {                                                                          \
-    .op = "mechanism", note, &setting.attr, .kink = step, .n_in = n, .in = { \
-      __VA_ARGS__                                                            \
-    }                                                                        \
+#define MECHANISM(setting, note, step, n, ...)                                 \
+  {                                                                            \
+    .op = "row_weights", note, &setting.attr, .kink = step, .n_in = n, .in = { \
+      __VA_ARGS__                                                              \
+    }                                                                          \
   }
 
 static const op_case cases[] = {

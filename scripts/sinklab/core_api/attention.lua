@@ -20,8 +20,8 @@ local param = { "param", "tensor",
   doc = "(heads, n): the mechanism's learned numbers, if it has any" }
 local length = { "length", "tensor", default_doc = "all",
   doc = "(b): valid tokens of each sequence" }
-local begin = { "begin", "tensor", doc = "(b, t): the first key, from 0, that each query "
-  .. "may see (left padding, packed documents)" }
+local first_key = { "first_key", "tensor", doc = "(b, t): the first key, from 0, that "
+  .. "each query may see (left padding, packed documents)" }
 local dtype = { "dtype", "string", default = "f32", choices = { "f32", "f64" } }
 
 attention.mechanism = schema.core("lab.mechanism", {
@@ -78,12 +78,12 @@ attention.attention = schema.core("lab.attention", {
     { "d_head", "integer", min = 1, default_doc = "width of q / heads" },
     scale, causal, window,
     { "alibi", "boolean", default = false, doc = "linear biases by distance" },
-    param, length, begin,
+    param, length, first_key,
     { "recompute_from", "integer", min = 0, default_doc = "256", unit = "tokens",
       doc = "from this length on weights are recomputed in the backward pass" },
     layer,
-    { "prefix", "integer", min = 0, default = 0,
-      doc = "rows of k and v before the first token; not with begin" },
+    { "virtual_keys", "integer", min = 0, default = 0,
+      doc = "rows of k and v before the first token; not with first_key" },
   },
   returns = "tensor (b, t, heads * width of a value)",
   errors = "shapes that do not fit",
@@ -95,19 +95,19 @@ attention.attention = schema.core("lab.attention", {
       mechanism = lab.mechanism "softmax" }.shape[3])]],
 })
 
-attention.apply_mechanism = schema.core("lab.apply_mechanism", {
+attention.row_weights = schema.core("lab.row_weights", {
   doc = "The weights that a row mechanism makes of scores.",
   args = {
     { "mechanism", "mechanism", doc = "from lab.mechanism, a row" },
     { "scores", "tensor", doc = "(b, heads, t, t): query rows, key columns" },
   },
-  options = { param, length, begin, causal, window,
+  options = { param, length, first_key, causal, window,
     { "d_head", "integer", min = 1, default = 1,
       doc = "width that its parameters depend on" } },
   returns = "tensor of the shape of scores; 0 where a key is not visible",
   example = [[
     local s = lab.zeros({ 1, 1, 3, 3 })
-    print(lab.apply_mechanism(lab.mechanism "softmax", s))]],
+    print(lab.row_weights(lab.mechanism "softmax", s))]],
 })
 
 attention.gate = schema.core("lab.gate", {

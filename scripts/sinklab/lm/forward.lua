@@ -194,7 +194,7 @@ local function heads(model, layer, q, k, v, run)
     kv_heads = c.kv_heads, d_head = c.d_head, scale = c.scale, mechanism = own.mechanism,
     param = own.param, causal = true, window = c.windows[layer],
     alibi = c.positions == "alibi", layer = layer, length = run.length,
-    begin = run.begin }
+    first_key = run.first_key }
 end
 
 --- What a layer's attention adds to h, from the input after its norm.
@@ -257,7 +257,7 @@ end
 
 --- Hidden states after the last layer, before the final norm.
 -- @param ids  tensor (B, T) of token ids from 0
--- @param run  { length =, begin =, positions = (B, T), in place of 0, 1, 2, ...,
+-- @param run  { length =, first_key =, positions = (B, T), in place of 0, 1, 2, ...,
 --             layer = function (layer, h): called with the input of layer 1 as 0, then
 --             after every layer }
 function forward.hidden(model, ids, run)

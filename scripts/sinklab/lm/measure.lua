@@ -134,7 +134,8 @@ function measure.sinks(model, list, given)
       end
     end
     local h = collector:watch(first, function()
-      return model:forward(batch.ids, { length = batch.length, begin = batch.begin,
+      return model:forward(batch.ids, { length = batch.length,
+        first_key = batch.first_key,
         positions = batch.positions, layer = after })
     end, { n = #part })
     seconds = seconds + core.clock() - began

@@ -74,7 +74,7 @@ end
 
 local forward_rules = {
   length = { "tensor table" },
-  begin = { "tensor table" },
+  first_key = { "tensor table" },
   positions = { "tensor table" },
   layer = { "function" },
 }
@@ -88,7 +88,7 @@ local function as_tensor(t) return type(t) == "table" and core.tensor(t) or t en
 -- @param ids        token ids from 0: a list, a list of equally long lists, or a tensor
 --                   (B, T)
 -- @param length     (B): valid tokens of each sequence
--- @param begin      (B, T): the first position, from 0, that each token may see
+-- @param first_key  (B, T): the first position, from 0, that each token may see
 -- @param positions  (B, T), in place of 0, 1, 2, ...
 -- @param layer      function (layer, h): called with what every layer gives, and as layer
 --                   0 with the input of the first
@@ -101,7 +101,7 @@ local function as_tensor(t) return type(t) == "table" and core.tensor(t) or t en
 function methods:forward(ids, given)
   local what = "language_model:forward"
   local o = check.options(what, given, forward_rules)
-  local run = { length = as_tensor(o.length), begin = as_tensor(o.begin),
+  local run = { length = as_tensor(o.length), first_key = as_tensor(o.first_key),
     positions = as_tensor(o.positions), layer = o.layer }
   local t = ids_of(self, what, ids, run.positions)
   if self.long or self.short then

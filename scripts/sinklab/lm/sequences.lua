@@ -64,8 +64,8 @@ end
 
 --- Sequences side by side, padded to the longest.
 -- @param side  "right" or "left": where the padding is
--- @return { ids = (B, T), tokens = T, and where there is any: length = (B), begin = (B,
---         T), start = (B), positions = (B, T), documents = (B, T) }
+-- @return { ids = (B, T), tokens = T, and where there is any: length = (B),
+--         first_key = (B, T), start = (B), positions = (B, T), documents = (B, T) }
 function sequences.batch(list, side)
   local most, shortest, documents, placed = 0, math.huge, false, false
   for _, s in ipairs(list) do
@@ -93,7 +93,7 @@ function sequences.batch(list, side)
   return { ids = core.tensor(ids), tokens = most,
     length = not left and shortest < most and core.tensor(lengths) or nil,
     start = left and core.tensor(starts) or nil,
-    begin = (left or documents) and core.tensor(begins) or nil,
+    first_key = (left or documents) and core.tensor(begins) or nil,
     positions = (left or documents or placed) and core.tensor(positions) or nil,
     documents = documents and core.tensor(numbers) or nil }
 end

@@ -88,7 +88,7 @@ function swap.mixer(model, layer, own, q, k, v, run)
   local by_name = { q = q, k = spread(c, k, c.d_head), v = spread(c, v, c.d_value) }
   local inputs = {}
   for i, input in ipairs(own.mechanism.inputs) do inputs[i] = by_name[input.name] end
-  if run.begin then
+  if run.first_key then
     check.fail("'%s' is a mixer: it cannot keep documents or left padding apart",
       own.mechanism.name)
   end

@@ -25,7 +25,7 @@ local Collector = { __index = methods, __name = "sinklab.collector" }
 --                   lab.sinks' batch; rows outside length and start are not counted even
 --                   where attention sees them
 -- @param null_mass  default false: what a row's weights leave is mass on nothing
--- @param prefix, registers  keys before the first token, of attention and of the
+-- @param virtual_keys, registers  keys before the first token, of attention and of the
 --                   sequences, default 0: tokens, labels and positions count without
 -- @param dtype      of maps, default "f32"
 -- @param measures, maps, keep, threshold, thresholds, share_rows, dormant, hidden  as for
@@ -55,7 +55,7 @@ local function collect(given)
     trigger = { "tensor" }, length = { "tensor" }, start = { "tensor" },
     documents = { "tensor" }, groups = { "tensor" },
     null_mass = { "boolean", default = false },
-    prefix = { "integer", default = 0, min = 0 },
+    virtual_keys = { "integer", default = 0, min = 0 },
     registers = { "integer", default = 0, min = 0 },
     dtype = { "string", default = "f32", choices = { "f32", "f64" } },
   })
@@ -67,7 +67,7 @@ local function collect(given)
     groups = measures.groups_of(what, o.groups), maps = o.maps, keep = o.keep,
     threshold = o.threshold, thresholds = o.thresholds, measures = watched,
     share_rows = o.share_rows, dormant = o.dormant, dtype = o.dtype,
-    prefix = o.prefix, registers = o.registers, null_mass = o.null_mass }
+    virtual_keys = o.virtual_keys, registers = o.registers, null_mass = o.null_mass }
   local states
   if stream then
     local h = { length = o.length, start = o.start, documents = o.documents }
@@ -194,7 +194,7 @@ function methods:finish()
   local o = self.options
   local found = self.collector:finish()
   if self.states then found.hidden = hidden.finish(self.states) end
-  return finish(found, o.prefix + o.registers, o.null_mass, o.keep)
+  return finish(found, o.virtual_keys + o.registers, o.null_mass, o.keep)
 end
 
 return collect

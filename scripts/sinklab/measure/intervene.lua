@@ -61,7 +61,7 @@ end
 -- Running the model.
 
 --- Losses (B, T) of the batch, in f64, and which rows have a target.
-local function evaluate(what, model, batch, begin, attend)
+local function evaluate(what, model, batch, first_key, attend)
   local samples = batch.x.shape[1]
   local losses, scored = {}, {}
   model.attention.attend = attend
@@ -70,7 +70,7 @@ local function evaluate(what, model, batch, begin, attend)
       local n = math.min(SHARD, samples - first + 1)
       local function part(t) return t and t:narrow(1, first, n) end
       local l, s = row_losses(what, model:forward(part(batch.x), part(batch.length),
-        part(begin)), part(batch.y))
+        part(first_key)), part(batch.y))
       losses[#losses + 1], scored[#scored + 1] = l:to "f64", s:to "f64"
     end
   end)
@@ -106,7 +106,7 @@ local function read_argument(place, model, batch, name, argument)
     check.fail("%s: '%s' is a mixer, whose heads can be zeroed only", place,
       model.mechanism.name)
   end
-  if model.attention.prefix > 0 and name ~= "zero" then
+  if model.attention.virtual_keys > 0 and name ~= "zero" then
     check.fail("%s: a model with a key bias can have heads zeroed only", place)
   end
   local packed = batch.documents or batch.start
@@ -240,7 +240,7 @@ local function intervene(model, batch, changes)
   end
   check.argument(what, "third argument", changes, "table")
   check.list(what, "the third argument", changes, "changes such as { zero = true }")
-  local begin = segments.begin(what, model, batch)
+  local first_key = segments.first_key(what, model, batch)
   local list = {}
   for i, given in ipairs(changes) do
     local place = ("%s: change %d"):format(what, i)
@@ -252,7 +252,7 @@ local function intervene(model, batch, changes)
     heads = 1, trigger = batch.trigger, length = batch.length, start = batch.start,
     documents = batch.documents }
   local function losses(attend, gone)
-    local l, scored = evaluate(what, model, batch, begin, attend)
+    local l, scored = evaluate(what, model, batch, first_key, attend)
     local found = by_class(l, scored, row_class)
     if gone then found.first, found.boundary, found.all = nil, nil, nil end
     return found

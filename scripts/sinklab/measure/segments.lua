@@ -22,7 +22,7 @@ end
 -- @param model  whose attention is kept within the documents
 -- @param batch  x (B, T, ...), start (B) or nil, documents (B, T) or nil
 -- @return (B, T) of x's precision
-function segments.begin(what, model, batch)
+function segments.first_key(what, model, batch)
   if not (batch.start or batch.documents) then return nil end
   if batch.documents and not model.attention.causal then
     check.fail("%s: packed documents need causal attention: "
@@ -35,7 +35,7 @@ function segments.begin(what, model, batch)
     segments.check_shape(what, "start", batch.start, { B })
     start = batch.start:to(dtype):reshape { B, 1 }
   end
-  local begin = start + position * 0
+  local first_key = start + position * 0
   if batch.documents and T > 1 then
     segments.check_shape(what, "documents", batch.documents, { B, T })
     -- compared as they are: large numbers that differ may be one in the model's precision
@@ -47,9 +47,9 @@ function segments.begin(what, model, batch)
     local index = core.cumsum(changed, 2)
     local begins = core.scatter_add(core.zeros({ B, T }, dtype), 2, index,
       changed * position)
-    begin = core.maximum(core.gather(begins, 2, index), start)
+    first_key = core.maximum(core.gather(begins, 2, index), start)
   end
-  return core.where(core.lt(position, start), core.full({ B, T }, T, dtype), begin)
+  return core.where(core.lt(position, start), core.full({ B, T }, T, dtype), first_key)
 end
 
 return segments

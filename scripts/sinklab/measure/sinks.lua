@@ -104,13 +104,13 @@ local function measure(model, batch, given)
     segments.check_shape(what, "length", batch.length, { samples })
   end
   local shard = divisor(samples, SHARD)
-  local begins = segments.begin(what, model, batch)
+  local begins = segments.first_key(what, model, batch)
   local x = shard_of(batch.x, shard)
   local length = batch.length and shard_of(batch.length, shard)
-  local begin = begins and shard_of(begins, shard)
-  local program = core.record(function() model:forward(x, length, begin) end)
+  local first_key = begins and shard_of(begins, shard)
+  local program = core.record(function() model:forward(x, length, first_key) end)
   local inputs, batches = { x }, { batch.x }
-  for _, pair in ipairs { { length, batch.length }, { begin, begins } } do
+  for _, pair in ipairs { { length, batch.length }, { first_key, begins } } do
     inputs[#inputs + 1], batches[#batches + 1] = pair[1], pair[2]
   end
   for _, input in ipairs(inputs) do program:input(input) end
@@ -123,12 +123,13 @@ local function measure(model, batch, given)
     groups = measures.groups_of(what, batch.groups), output = model.outputs,
     maps = maps, keep = o.keep, threshold = o.threshold, thresholds = o.thresholds,
     measures = watched, share_rows = o.share_rows, dormant = o.dormant,
-    dtype = model.dtype, prefix = model.attention.prefix, registers = model.registers,
+    dtype = model.dtype, virtual_keys = model.attention.virtual_keys,
+    registers = model.registers,
     null_mass = claimed }
   if stream then
     found.hidden = residuals(what, model, batch, begins, shard, o.hidden)
   end
-  return finish(found, model.attention.prefix + model.registers, claimed, o.keep)
+  return finish(found, model.attention.virtual_keys + model.registers, claimed, o.keep)
 end
 
 return setmetatable({ collect = collect, hidden = hidden.hidden },

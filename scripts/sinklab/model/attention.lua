@@ -158,7 +158,7 @@ function attention.options(what, given, shape)
     end
   end
   a.d_out = a.mechanism:output_width(a.d_head, a.tokens)
-  a.prefix = a.kv_bias and a.kv_bias.key and 1 or 0
+  a.virtual_keys = a.kv_bias and a.kv_bias.key and 1 or 0
   a.name = a.mechanism.name .. (a.gate and " + " .. a.gate.name or "")
   return a
 end
@@ -289,7 +289,7 @@ local function plan_row(plan, name, a, init, maps)
     end
     if p.prepend then k, v = p.prepend(k, v) end
     common.q, common.k, common.v, common.kv_heads = q, k, v, g
-    common.alibi, common.prefix = a.positions == "alibi", a.prefix
+    common.alibi, common.virtual_keys = a.positions == "alibi", a.virtual_keys
     local out = (a.attend or core.attention)(common)
     return p.finish and p.finish(out) or out
   end
@@ -311,7 +311,7 @@ end
 -- @param a      from attention.options; a.attend, set later, takes the place of
 --               core.attention or core.mixer (lab.intervene)
 -- @param layer  its number, from 1
--- @return function (p) -> { forward = function (x, length, begin), w_o = }
+-- @return function (p) -> { forward = function (x, length, first_key), w_o = }
 function attention.plan(plan, prefix, a, init, bias, layer)
   local function name(part) return prefix .. "." .. part end
   local h, g, d, maps = a.heads, a.kv_heads, a.d_head, {}
@@ -336,11 +336,11 @@ function attention.plan(plan, prefix, a, init, bias, layer)
     local b_o = bias and p:get(name "b_o") or nil
     local virtual = {}
     if bound_bias then virtual.prepend, virtual.finish = bound_bias(p) end
-    local function forward(x, length, begin)
+    local function forward(x, length, first_key)
       local z = project(x)
       local out = apply(z, virtual, { heads = h, d_head = d, mechanism = a.mechanism,
         scale = a.scale, causal = a.causal, window = a.window, layer = layer,
-        param = map_params(p), length = length, begin = begin })
+        param = map_params(p), length = length, first_key = first_key })
       if a.gate then
         out = core.gate { o = out, z = z[of_map + 1], mechanism = a.gate, heads = h,
           layer = layer, param = gate_params(p), length = length }

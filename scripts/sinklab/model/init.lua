@@ -26,7 +26,7 @@ end
 --- Predictions for x: (B, seq_len, d_model) numbers or (B, seq_len) token ids.
 -- @param x       the sequences
 -- @param length  optional (B): valid tokens of each sequence
--- @param begin   optional (B, seq_len): the first position, from 0, that each one may
+-- @param first_key   optional (B, seq_len): the first position, from 0, that each one may
 --                see (packed documents, left padding); past it: it sees none. Not with
 --                registers, key biases or a mixer
 -- @param watch   optional function (layer, h): the residual stream, (B, tokens, width)
@@ -37,10 +37,11 @@ end
 --   local task = lab.task.trigger_mean {}
 --   local model = lab.model.attention_only { task = task }
 --   print(model:forward(task:batch { n = 2 }.x).shape[3])
-function methods:forward(x, length, begin, watch)
+function methods:forward(x, length, first_key, watch)
   check_input(self, x)
   local h, n = self:embed(x), self.registers
-  if begin and (n > 0 or self.attention.prefix > 0 or self.mechanism.shape ~= "row") then
+  if first_key and (n > 0 or self.attention.virtual_keys > 0
+      or self.mechanism.shape ~= "row") then
     check.fail("model: documents and left padding do not go with registers, "
       .. "key biases or the mixer '%s'", self.mechanism.name)
   end
@@ -52,7 +53,7 @@ function methods:forward(x, length, begin, watch)
   end
   if watch then watch(0, h) end
   for layer, block in ipairs(self.blocks) do
-    h = block(h, length, begin)
+    h = block(h, length, first_key)
     if watch then watch(layer, h) end
   end
   if n > 0 then h = h:narrow(2, n + 1, h.shape[2] - n) end

@@ -32,9 +32,10 @@ local function scores_of(c)
       * distance:reshape { 1, 1, t, t }
 end
 
-local function weigh(c, scores, begin)
-  return core.apply_mechanism(c.mechanism, scores, { param = c.param, length = c.length,
-    causal = c.causal, window = c.window, d_head = c.d_head, begin = begin or c.begin })
+local function weigh(c, scores, first_key)
+  return core.row_weights(c.mechanism, scores, { param = c.param, length = c.length,
+    causal = c.causal, window = c.window, d_head = c.d_head,
+    first_key = first_key or c.first_key })
 end
 
 --- Numbers as a tensor that broadcasts along an axis of (B, H, T, T).
@@ -60,9 +61,9 @@ end
 --- Where position p of each query's document is, from 0: a number, or (B, 1, T, 1).
 local function place_of(c, p)
   local at = p - 1 + c.shift
-  if not c.begin then return at end
-  local b, t = table.unpack(c.begin.shape)
-  return c.begin:reshape { b, 1, t, 1 } + at
+  if not c.first_key then return at end
+  local b, t = table.unpack(c.first_key.shape)
+  return c.first_key:reshape { b, 1, t, 1 } + at
 end
 
 --- Columns or rows in another order: `order` is a list of them, from 1.
@@ -74,7 +75,7 @@ local function reordered(x, order)
 end
 
 --- Weights when some keys are hidden from every query, before the mechanism sees the
--- rest. The hidden keys move to the front, behind `begin`; a query before one of them
+-- rest. The hidden keys move to the front, behind `first_key`; a query before one of them
 -- has not met it yet, so there is one pass for each.
 local function hide(c, scores, weights, keys)
   local b, _, t = table.unpack(scores.shape)
@@ -82,7 +83,7 @@ local function hide(c, scores, weights, keys)
   local hidden = {}
   table.sort(keys)
   if #keys == 1 and keys[1] == 1 then
-    return weigh(c, scores, (c.begin or core.zeros({ b, t }, dtype)) + 1)
+    return weigh(c, scores, (c.first_key or core.zeros({ b, t }, dtype)) + 1)
   end
   if c.window > 0 then
     check.fail("lab.intervene: mask of other than position 1 does not go with a window, "
@@ -154,7 +155,9 @@ local function valid_tokens(c, v)
   local position = counted(3, t, v.dtype)
   local valid = position * 0 + 1
   if c.length then valid = core.lt(position, c.length:reshape { b, 1, 1, 1 }) end
-  if c.begin then valid = valid * core.le(c.begin:reshape { b, 1, t, 1 }, position) end
+  if c.first_key then
+    valid = valid * core.le(c.first_key:reshape { b, 1, t, 1 }, position)
+  end
   return valid
 end
 

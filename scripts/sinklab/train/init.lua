@@ -57,7 +57,7 @@ local function record(model, task, shard, seed)
   local program, loss, linf, weight = core.record(function()
     local t = core.generator(seed, { dtype = model.dtype })
     local batch = task:sample(t, shard)
-    return task.loss(model:forward(batch.x, batch.length, segments.begin("lab.train",
+    return task.loss(model:forward(batch.x, batch.length, segments.first_key("lab.train",
       model, batch)), batch)
   end)
   program:want(model.params.flat)
