@@ -81,15 +81,15 @@ static const struct wrong {
   { "gate_swapped", "gradient", "gradient", "gradient of z[0]" },
   { "gate_past_end", "bounds", "bounds", "backward wrote to z[1]" },
   { "gate_claims", "nonnegative", "nonnegative", "this gate gives none" },
-  { "mix_looks_ahead", "causal", "causal", "out[0] moves with token 1" },
-  { "mix_not_causal_only", "causal", "causal", "does not see" },
-  { "mix_weights_hidden", "causal", "causal", "give key 8 0.5 of query 0" },
-  { "mix_plan_silent", "runs", "runs", "refuses 9 tokens without a sentence" },
-  { "mix_past_scratch", "bounds", "bounds", "forward wrote to scratch[1]" },
-  { "mix_backward", "gradient", "gradient", "gradient of v[0]" },
-  { "mix_weights_unwritten", "outputs,nonnegative,causal", "outputs",
+  { "mixer_looks_ahead", "causal", "causal", "out[0] moves with token 1" },
+  { "mixer_not_causal_only", "causal", "causal", "does not see" },
+  { "mixer_weights_hidden", "causal", "causal", "give key 8 0.5 of query 0" },
+  { "mixer_plan_silent", "runs", "runs", "refuses 9 tokens without a sentence" },
+  { "mixer_past_scratch", "bounds", "bounds", "forward wrote to scratch[1]" },
+  { "mixer_backward", "gradient", "gradient", "gradient of v[0]" },
+  { "mixer_weights_unwritten", "outputs,nonnegative,causal", "outputs",
     "weights left weights[1] of 4 unwritten" },
-  { "mix_shift_unseen", "shift_invariant", "shift_invariant", "no input 'k'" },
+  { "mixer_shift_unseen", "shift_invariant", "shift_invariant", "no input 'k'" },
 };
 
 START_TEST (wrong_plugins_fail_where_they_must) {

@@ -25,9 +25,9 @@ set(WRONG_row wrong_backward keeps_state shares_memory past_row past_gradient
   block_differs block_past_end short_rows_only too_slow accepts_zero refuses_silently err_too_long
   err_two_lines)
 set(WRONG_gate gate_swapped gate_past_end gate_claims)
-set(WRONG_mix mix_looks_ahead mix_not_causal_only mix_plan_silent
-  mix_past_scratch mix_backward mix_weights_unwritten mix_weights_hidden
-  mix_shift_unseen)
+set(WRONG_mixer mixer_looks_ahead mixer_not_causal_only mixer_plan_silent
+  mixer_past_scratch mixer_backward mixer_weights_unwritten mixer_weights_hidden
+  mixer_shift_unseen)
 set(SINKLAB_VARIANTS "")
 foreach(shape row gate mixer)
   foreach(case ${WRONG_${shape}})

@@ -10,7 +10,7 @@ static int first (const sl_shape *sh, int i) {
   return sh->lo[i];
 }
 static int last (const sl_shape *sh, int i) {
-#if defined CASE_mix_looks_ahead || defined CASE_mix_not_causal_only
+#if defined CASE_mixer_looks_ahead || defined CASE_mixer_not_causal_only
   return sh->hi[i] < sh->t ? sh->hi[i] + 1 : sh->hi[i];
 #else
   return sh->hi[i];
@@ -22,7 +22,7 @@ static int plan (const void *config, const sl_shape *sh, sl_plan *p, char *err,
   (void)config, (void)cap, (void)err, (void)sh;
   p->saved = 0;
   p->scratch = (size_t)sh->t;
-#ifdef CASE_mix_plan_silent
+#ifdef CASE_mixer_plan_silent
   if (sh->t > 6) return -1;
 #endif
   return 0;
@@ -32,7 +32,7 @@ static void forward (const sl_call *c, const sl_shape *sh,
                      const real *const *in, real *out, real *saved) {
   const size_t d = (size_t)sh->d_head;
   (void)saved;
-#ifdef CASE_mix_past_scratch
+#ifdef CASE_mixer_past_scratch
   c->scratch[sh->t] = 0;
 #else
   (void)c;
@@ -58,7 +58,7 @@ static void backward (const sl_call *c, const sl_shape *sh,
       for (size_t k = 0; k < d; k++)
         din[0][(size_t)j * d + k] += each * dout[(size_t)i * d + k];
   }
-#ifdef CASE_mix_backward
+#ifdef CASE_mixer_backward
   din[0][0] += dout[0];
 #endif
 }
@@ -67,22 +67,22 @@ static void weights (const sl_call *c, const sl_shape *sh,
                      const real *const *in, real *w) {
   const size_t t = (size_t)sh->t;
   (void)c, (void)in;
-#ifndef CASE_mix_weights_unwritten
+#ifndef CASE_mixer_weights_unwritten
   memset (w, 0, t * t * sizeof *w);
 #endif
   for (int i = 0; i < sh->t; i++)
     for (int j = first (sh, i); j < last (sh, i); j++)
       w[(size_t)i * t + (size_t)j] = 1 / (real)(last (sh, i) - first (sh, i));
-#ifdef CASE_mix_weights_hidden
+#ifdef CASE_mixer_weights_hidden
   if (t == 9) w[8] = (real)0.5;
 #endif
 }
 
 static const sl_mixer_kernel mixer = { plan, forward, backward, weights };
 
-#ifdef CASE_mix_shift_unseen
+#ifdef CASE_mixer_shift_unseen
 #define FLAGS SL_SHIFT_INVARIANT
-#elif defined CASE_mix_not_causal_only
+#elif defined CASE_mixer_not_causal_only
 #define FLAGS SL_CAUSAL_ONLY
 #else
 #define FLAGS SL_NONNEGATIVE

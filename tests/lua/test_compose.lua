@@ -93,7 +93,7 @@ check.test("options of the map: beside it, or in its table", function()
 end)
 
 check.test("what does not go together is refused", function()
-  refuse("map is 'sigmoid_gate', which is a gate; expected a row or mixer "
+  refuse("mechanism is 'sigmoid_gate', which is a gate; expected a row or mixer "
     .. "(try gate = \"sigmoid_gate\")", "sigmoid_gate")
   refuse("gate is 'softmax', which is a row; expected a gate (try mechanism = \"softmax\")",
     { gate = "softmax" })
@@ -104,13 +104,13 @@ check.test("what does not go together is refused", function()
   refuse("'linear' does causal attention without a window only",
     { mechanism = "linear", window = 2 })
   refuse("kv_heads must be heads", "linear", { kv_heads = 1 })
-  refuse("kv_bias needs a row plugin as map; 'linear' is a mixer",
+  refuse("kv_bias needs a row plugin as mechanism; 'linear' is a mixer",
     { mechanism = "linear", kv_bias = "k" })
   refuse("kv_bias is 'q'; it must be \"k\", \"v\" or \"kv\"", { kv_bias = "q" })
   refuse("kv_bias: no such option 'sharing'; it takes shared",
     { kv_bias = { "k", sharing = true } })
   refuse("a key bias does not go with a window", { kv_bias = "k", window = 2 })
-  check.raises("positions 'rotary' need a row plugin as map; 'linear' is a mixer",
+  check.raises("positions 'rotary' need a row plugin as mechanism; 'linear' is a mixer",
     function()
     lab.model.transformer { task = task, heads = 1, positions = "rotary",
       attention = "linear" }

@@ -38,14 +38,14 @@ local function softmax(scores)
   return w
 end
 
---- Build a one-layer model with `map`, and compare it with `formula`
+--- Build a one-layer model with `mechanism`, and compare it with `formula`
 -- (z, p, head, scale) -> weights; z: the plugin's inputs, p: its parameters by name.
 -- `finish` (row, head) changes the output of a head in place.
 local function against(name, options, formula, finish, width)
   local mechanism = { name }
-  for key, value in pairs(options) do map[key] = value end
+  for key, value in pairs(options) do mechanism[key] = value end
   local m = lab.model.attention_only { task = task, layers = 1, heads = H, d_head = D,
-    attention = { mechanism = map, scale = 0.8 }, dtype = "f64", seed = 5,
+    attention = { mechanism = mechanism, scale = 0.8 }, dtype = "f64", seed = 5,
     init = lab.init.normal(0.7) }
   -- no parameter where its start happens to be right
   local g = core.generator(11, { dtype = "f64" })

@@ -59,7 +59,7 @@ check.test("only what is missing runs; what fails is told and not kept", functio
   check.equal(results[3], false)
   check.equal(#failures, 1)
   check.contains(failures[1], "no plugin 'no_such'")
-  check.raises("1 of 3 trials failed and are left out; one of them: batch=8 map=no_such",
+  check.raises("1 of 3 trials failed and are left out; one of them: batch=8 mechanism=no_such",
     trial.report, failures, #points)
   check.equal(trial.store(path):get(points[2]), results[2])
 end)
@@ -76,7 +76,7 @@ check.test("an atlas goes on where it stopped", function()
   local n, marked = 0, 0
   for key, result in pairs(kept.results) do
     n = n + 1
-    if key:find("task=mean", 1, true) and key:find("map=softmax", 1, true) then
+    if key:find("task=mean", 1, true) and key:find("mechanism=softmax", 1, true) then
       result.first, marked = 0.125, marked + 1
     elseif key:find("task=idle", 1, true) then
       kept.results[key] = nil -- as if it had stopped before

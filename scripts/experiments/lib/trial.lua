@@ -87,7 +87,7 @@ local optimizers = {
   end,
 }
 
---- "softmax", or "softmax+sigmoid_gate": a map and a gate.
+--- "softmax", or "softmax+sigmoid_gate": a mechanism and a gate.
 local function attention_of(p)
   local name, gate = p.mechanism:match "^(.-)%+(.+)$"
   return { mechanism = name or p.mechanism, gate = gate, scale = not p.vocab and 1 or nil }

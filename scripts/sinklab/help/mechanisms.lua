@@ -99,7 +99,7 @@ local function settings_of(entry)
     end
   end
   table.sort(words, function(a, b)
-    local first, second = a:match "^map" ~= nil, b:match "^map" ~= nil
+    local first, second = a:match "^mechanism" ~= nil, b:match "^mechanism" ~= nil
     if first ~= second then return first end
     return a < b
   end)
