@@ -5,7 +5,7 @@
 -- of them is not what it should be.
 local lab = require "sinklab"
 local core = require "sinklab.core"
-local opt = lab.options { check = { false, "only say what is stale" } }
+local opt = lab.options { check = { default = false, doc = "only say what is stale" } }
 
 local manual = require "sinklab.help.manual"
 local reference = require "sinklab.help.reference"

@@ -14,19 +14,21 @@ local trial = require "experiments.lib.trial"
 local names = trial.names()
 
 local opt = lab.options {
-  tasks = { names, "tasks", choices = names },
-  attention = { { "softmax", "softmax1", "softmax+sigmoid_gate", "sparsemax", "softpick",
-    "sigmoid", "relu", "linear" }, "mechanisms, or mechanism+gate" },
-  max_steps = { 2500, "at most so many steps", min = 0 },
-  batch_size = { 64, "sequences a step", min = 1 },
-  lr = { 2e-3, "learning rate", min = 0 },
-  stop_linf = { 5e-3, "stop when a batch's largest error is below this", min = 0 },
+  tasks = { default = names, doc = "tasks", choices = names },
+  attention = { default = { "softmax", "softmax1", "softmax+sigmoid_gate", "sparsemax",
+    "softpick", "sigmoid", "relu", "linear" }, doc = "mechanisms, or mechanism+gate" },
+  max_steps = { default = 2500, doc = "at most so many steps", min = 0 },
+  batch_size = { default = 64, doc = "sequences a step", min = 1 },
+  lr = { default = 2e-3, doc = "learning rate", min = 0 },
+  stop_linf = { default = 5e-3,
+    doc = "stop when a batch's largest error is below this", min = 0 },
   -- The largest error of fresh sequences; of token ids, the mean loss above the least.
-  solved = { 0.1, "most error of a solved task", above = 0 },
-  sink_at = { 0.3, "least mean weight on position 1 of a head that sinks" },
-  seed = { 0, "of the first run", min = 0 },
-  seeds = { 3, "runs of each, with seeds from --seed on", min = 1 },
-  quick = { false, "two tasks, two mechanisms, one seed" },
+  solved = { default = 0.1, doc = "most error of a solved task", above = 0 },
+  sink_at = { default = 0.3,
+    doc = "least mean weight on position 1 of a head that sinks" },
+  seed = { default = 0, doc = "of the first run", min = 0 },
+  seeds = { default = 3, doc = "runs of each, with seeds from --seed on", min = 1 },
+  quick = { default = false, doc = "two tasks, two mechanisms, one seed" },
 }
 local tasks = opt.quick and { "mean", "idle" } or opt.tasks
 local mechanisms = opt.quick and { "softmax", "relu" } or opt.attention

@@ -35,16 +35,17 @@ local names = {}
 for i, factor in ipairs(factors) do names[i] = factor[1] end
 
 local opt = lab.options {
-  factors = { names, "factors", choices = names },
-  attention = { { "softmax", "relu" }, "mechanisms" },
-  max_steps = { 4000, "at most so many steps", min = 0 },
-  batch_size = { 64, "sequences a step", min = 1 },
-  lr = { 1e-3, "learning rate of the base", min = 0 },
-  stop_linf = { 5e-3, "stop when a batch's largest error is below this", min = 0 },
-  solved = { 0.1, "largest error of a solved task", above = 0 },
-  seed = { 0, "of the first run", min = 0 },
-  seeds = { 2, "runs of each, with seeds from --seed on", min = 1 },
-  quick = { false, "one factor, one seed" },
+  factors = { default = names, doc = "factors", choices = names },
+  attention = { default = { "softmax", "relu" }, doc = "mechanisms" },
+  max_steps = { default = 4000, doc = "at most so many steps", min = 0 },
+  batch_size = { default = 64, doc = "sequences a step", min = 1 },
+  lr = { default = 1e-3, doc = "learning rate of the base", min = 0 },
+  stop_linf = { default = 5e-3,
+    doc = "stop when a batch's largest error is below this", min = 0 },
+  solved = { default = 0.1, doc = "largest error of a solved task", above = 0 },
+  seed = { default = 0, doc = "of the first run", min = 0 },
+  seeds = { default = 2, doc = "runs of each, with seeds from --seed on", min = 1 },
+  quick = { default = false, doc = "one factor, one seed" },
 }
 local chosen = {}
 for _, name in ipairs(opt.quick and { "heads" } or opt.factors) do chosen[name] = true end

@@ -8,18 +8,20 @@
 local lab = require "sinklab"
 
 local opt = lab.options {
-  attention = { { "softmax", "softmax1", "relu", "softpick" }, "mechanisms to train" },
-  seeds = { 3, "seeds of each", min = 1 },
-  max_steps = { 1500, "steps of each training", min = 1 },
-  every = { 25, "steps between measurements", min = 1 },
-  samples = { 128, "sequences measured", min = 1 },
-  num_layers = { 1, "layers", min = 1 },
-  num_heads = { 1, "heads of every layer, each as wide as the model", min = 1 },
-  d_model = { 16, "width", min = 4 },
-  seq_len = { 16, "tokens of a sequence", min = 3 },
-  batch_size = { 128, "sequences a step", min = 1 },
-  lr = { 1e-3, "learning rate", min = 0 },
-  quick = { false, "two mechanisms, one seed, fewer steps" },
+  attention = { default = { "softmax", "softmax1", "relu", "softpick" },
+    doc = "mechanisms to train" },
+  seeds = { default = 3, doc = "seeds of each", min = 1 },
+  max_steps = { default = 1500, doc = "steps of each training", min = 1 },
+  every = { default = 25, doc = "steps between measurements", min = 1 },
+  samples = { default = 128, doc = "sequences measured", min = 1 },
+  num_layers = { default = 1, doc = "layers", min = 1 },
+  num_heads = { default = 1,
+    doc = "heads of every layer, each as wide as the model", min = 1 },
+  d_model = { default = 16, doc = "width", min = 4 },
+  seq_len = { default = 16, doc = "tokens of a sequence", min = 3 },
+  batch_size = { default = 128, doc = "sequences a step", min = 1 },
+  lr = { default = 1e-3, doc = "learning rate", min = 0 },
+  quick = { default = false, doc = "two mechanisms, one seed, fewer steps" },
 }
 
 local mechanisms = opt.quick and { opt.attention[1], opt.attention[2] } or opt.attention

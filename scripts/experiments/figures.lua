@@ -7,15 +7,16 @@
 local lab = require "sinklab"
 
 local opt = lab.options {
-  d_model = { 16, "width", min = 4 },
-  seq_len = { 16, "tokens of a sequence", min = 3 },
-  trigger_pos = { 8, "position of the trigger, from 1", min = 2 },
-  batch_size = { 128, "sequences a step", min = 1 },
-  max_steps = { 50000, "at most so many steps", min = 0 },
-  stop_linf = { 5e-3, "stop when a batch's largest error is below this", min = 0 },
-  seed = { 0, "of parameters and data", min = 0 },
-  samples = { 1000, "sequences measured", min = 2 },
-  quick = { false, "figure 3 alone" },
+  d_model = { default = 16, doc = "width", min = 4 },
+  seq_len = { default = 16, doc = "tokens of a sequence", min = 3 },
+  trigger_pos = { default = 8, doc = "position of the trigger, from 1", min = 2 },
+  batch_size = { default = 128, doc = "sequences a step", min = 1 },
+  max_steps = { default = 50000, doc = "at most so many steps", min = 0 },
+  stop_linf = { default = 5e-3,
+    doc = "stop when a batch's largest error is below this", min = 0 },
+  seed = { default = 0, doc = "of parameters and data", min = 0 },
+  samples = { default = 1000, doc = "sequences measured", min = 2 },
+  quick = { default = false, doc = "figure 3 alone" },
 }
 
 local single = lab.task.trigger_mean { d_model = opt.d_model, seq_len = opt.seq_len }

@@ -62,20 +62,23 @@ local labels = {}
 for i, entry in ipairs(entries) do labels[i] = entry.label end
 
 local opt = lab.options {
-  only = { labels, "mechanisms to train", choices = labels },
-  d_model = { 16, "width", min = 4 },
-  seq_len = { 16, "tokens of a sequence", min = 3 },
-  trigger_pos = { 8, "position of the trigger in what is measured, from 1", min = 2 },
-  batch_size = { 128, "sequences a step", min = 1 },
-  max_steps = { 4000, "at most so many steps", min = 0 },
-  lr = { 1e-3, "learning rate", min = 0 },
-  stop_linf = { 5e-3, "stop when a batch's largest error is below this", min = 0 },
-  seed = { 0, "of the first run", min = 0 },
-  seeds = { 3, "runs of each, with seeds from --seed on", min = 1 },
-  samples = { 1000, "sequences measured", min = 2 },
-  write_docs = { "", doc = "write the tables of the manual to this file" },
-  sources = { "plugins", doc = "folder of the plugins' sources, for write_docs" },
-  quick = { false, "softmax, relu and softpick, one seed" },
+  only = { default = labels, doc = "mechanisms to train", choices = labels },
+  d_model = { default = 16, doc = "width", min = 4 },
+  seq_len = { default = 16, doc = "tokens of a sequence", min = 3 },
+  trigger_pos = { default = 8,
+    doc = "position of the trigger in what is measured, from 1", min = 2 },
+  batch_size = { default = 128, doc = "sequences a step", min = 1 },
+  max_steps = { default = 4000, doc = "at most so many steps", min = 0 },
+  lr = { default = 1e-3, doc = "learning rate", min = 0 },
+  stop_linf = { default = 5e-3,
+    doc = "stop when a batch's largest error is below this", min = 0 },
+  seed = { default = 0, doc = "of the first run", min = 0 },
+  seeds = { default = 3, doc = "runs of each, with seeds from --seed on", min = 1 },
+  samples = { default = 1000, doc = "sequences measured", min = 2 },
+  write_docs = { default = "", doc = "write the tables of the manual to this file" },
+  sources = { default = "plugins",
+    doc = "folder of the plugins' sources, for write_docs" },
+  quick = { default = false, doc = "softmax, relu and softpick, one seed" },
 }
 
 if opt.quick and opt.write_docs ~= "" then

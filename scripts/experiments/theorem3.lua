@@ -7,19 +7,22 @@
 local lab = require "sinklab"
 
 local opt = lab.options {
-  d_model = { 16, "width", min = 4 },
-  seq_len = { 16, "tokens of a sequence", min = 3 },
-  trigger_pos = { 8, "position of the trigger in the figures, from 1", min = 2 },
-  batch_size = { 128, "sequences a step", min = 1 },
-  max_steps = { 50000, "at most so many steps", min = 0 },
-  lr = { 1e-3, "learning rate", min = 0 },
-  stop_linf = { 5e-3, "stop when a batch's largest error is below this", min = 0 },
-  seed = { 0, "of the first run", min = 0 },
-  seeds = { 5, "runs, with seeds from --seed on", min = 1 },
-  samples = { 1000, "sequences measured", min = 2 },
-  attention = { "relu", doc = "mechanism that is trained" },
-  starts = { 8, "of the search for the worst error, at each trigger", min = 2 },
-  quick = { false, "one seed" },
+  d_model = { default = 16, doc = "width", min = 4 },
+  seq_len = { default = 16, doc = "tokens of a sequence", min = 3 },
+  trigger_pos = { default = 8,
+    doc = "position of the trigger in the figures, from 1", min = 2 },
+  batch_size = { default = 128, doc = "sequences a step", min = 1 },
+  max_steps = { default = 50000, doc = "at most so many steps", min = 0 },
+  lr = { default = 1e-3, doc = "learning rate", min = 0 },
+  stop_linf = { default = 5e-3,
+    doc = "stop when a batch's largest error is below this", min = 0 },
+  seed = { default = 0, doc = "of the first run", min = 0 },
+  seeds = { default = 5, doc = "runs, with seeds from --seed on", min = 1 },
+  samples = { default = 1000, doc = "sequences measured", min = 2 },
+  attention = { default = "relu", doc = "mechanism that is trained" },
+  starts = { default = 8,
+    doc = "of the search for the worst error, at each trigger", min = 2 },
+  quick = { default = false, doc = "one seed" },
 }
 local seeds = opt.quick and 1 or opt.seeds
 

@@ -7,13 +7,15 @@ local lab = require "sinklab"
 
 -- Every key is an option, --key=VALUE; its type is that of the default.
 local opt = lab.options {
-  attention = { { "softmax", "relu" }, "mechanisms to compare (sinklab plugin list)" },
-  seq_len = { 8, "tokens of a sequence", min = 4 },
-  max_steps = { 3000, "at most so many updates", min = 1 },
-  lr = { 3e-3, "learning rate", above = 0 },
-  stop_linf = { 0.05, "stop when the largest error of a batch is below this", min = 0 },
-  samples = { 500, "sequences to measure on", min = 1 },
-  seed = { 0, "of the parameters and the data", min = 0 },
+  attention = { default = { "softmax", "relu" },
+    doc = "mechanisms to compare (sinklab plugin list)" },
+  seq_len = { default = 8, doc = "tokens of a sequence", min = 4 },
+  max_steps = { default = 3000, doc = "at most so many updates", min = 1 },
+  lr = { default = 3e-3, doc = "learning rate", above = 0 },
+  stop_linf = { default = 0.05,
+    doc = "stop when the largest error of a batch is below this", min = 0 },
+  samples = { default = 500, doc = "sequences to measure on", min = 1 },
+  seed = { default = 0, doc = "of the parameters and the data", min = 0 },
 }
 
 -- The run directory: everything below ends up in it, and in its run.json.

@@ -13,19 +13,23 @@ local bench = require "bench"
 local core = require "sinklab.core"
 
 local opt = lab.options {
-  config = { { "1l1h", "2l2h", "4l4h", "d64", "d256", "attention1024", "attention4096" },
-    "what to measure; also attention32768, or layers/heads/d/L/B as 2/2/16/16/128" },
-  mechanism = { "softmax", doc = "mechanism of every configuration" },
-  compare = { "", doc = "another mechanism (a name or a path), run in the same rounds" },
-  workers = { { 1, 2 }, "numbers of threads", min = 1, max = 64 },
-  rounds = { 5, "rounds of each figure", min = 1 },
-  seconds = { 0.4, "seconds of a round", above = 0 },
-  peer = { false, "run PyTorch too" },
-  python = { "/usr/bin/python3", doc = "interpreter with PyTorch" },
-  profile = { false, "where the time of a step goes, operation by operation" },
-  json = { false, "one JSON object instead of a table" },
-  markdown = { false, "tables in Markdown" },
-  write = { "", doc = "a Markdown file: what is between its two marks is replaced" },
+  config = { default = { "1l1h", "2l2h", "4l4h", "d64", "d256", "attention1024",
+    "attention4096" },
+    doc = "what to measure; also attention32768, or layers/heads/d/L/B as 2/2/16/16/128" },
+  mechanism = { default = "softmax", doc = "mechanism of every configuration" },
+  compare = { default = "",
+    doc = "another mechanism (a name or a path), run in the same rounds" },
+  workers = { default = { 1, 2 }, doc = "numbers of threads", min = 1, max = 64 },
+  rounds = { default = 5, doc = "rounds of each figure", min = 1 },
+  seconds = { default = 0.4, doc = "seconds of a round", above = 0 },
+  peer = { default = false, doc = "run PyTorch too" },
+  python = { default = "/usr/bin/python3", doc = "interpreter with PyTorch" },
+  profile = { default = false,
+    doc = "where the time of a step goes, operation by operation" },
+  json = { default = false, doc = "one JSON object instead of a table" },
+  markdown = { default = false, doc = "tables in Markdown" },
+  write = { default = "",
+    doc = "a Markdown file: what is between its two marks is replaced" },
 }
 
 local named = {

@@ -9,17 +9,17 @@ local lab = require "sinklab"
 local core = require "sinklab.core"
 
 local opt = lab.options {
-  layers = { 12, "of the model", min = 1 },
-  d_model = { 768, "width", min = 2 },
-  heads = { 12, "a layer", min = 1 },
-  kv_heads = { 12, "key/value heads", min = 1 },
-  d_ffn = { 2048, "width of the MLP", min = 1 },
-  vocab = { 16000, "tokens", min = 2 },
-  tokens = { 512, "of the text", min = 2 },
-  longest = { 2048, "tokens of the text for memory", min = 2 },
-  repeats = { 3, "the fastest counts", min = 1 },
-  peer = { "", doc = "path of llama-bench or llama.mjs" },
-  folder = { "", doc = "where the model is left; default: none" },
+  layers = { default = 12, doc = "of the model", min = 1 },
+  d_model = { default = 768, doc = "width", min = 2 },
+  heads = { default = 12, doc = "a layer", min = 1 },
+  kv_heads = { default = 12, doc = "key/value heads", min = 1 },
+  d_ffn = { default = 2048, doc = "width of the MLP", min = 1 },
+  vocab = { default = 16000, doc = "tokens", min = 2 },
+  tokens = { default = 512, doc = "of the text", min = 2 },
+  longest = { default = 2048, doc = "tokens of the text for memory", min = 2 },
+  repeats = { default = 3, doc = "the fastest counts", min = 1 },
+  peer = { default = "", doc = "path of llama-bench or llama.mjs" },
+  folder = { default = "", doc = "where the model is left; default: none" },
 }
 
 local folder = opt.folder ~= "" and opt.folder or os.tmpname() .. "-prefill"

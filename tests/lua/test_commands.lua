@@ -140,9 +140,10 @@ check.test("what may follow", function()
     error "not run"
     local opt = lab.options {
       -- comment = 1, { not = this }
-      first = { 1, "a } in -- a string, other = 2", min = 1 }, --[=[ x = 1, ]=]
-      second = "x", third = { { "a" }, 'it''s' }, off = false,
-      on = { true, "a switch" } }]])
+      first = { default = 1,
+        doc = "a } in -- a string, other = 2", min = 1 }, --[=[ x = 1, ]=]
+      second = "x", third = { default = { "a" }, doc = 'it''s' }, off = false,
+      on = { default = true, doc = "a switch" } }]])
   check.equal(words("run", "odd.lua", "--"), "--first= --help --no-on --off --out= "
     .. "--quiet --second= --third= --threads= --traceback")
 end)

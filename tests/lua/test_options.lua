@@ -8,9 +8,11 @@ process.write(folder .. "/o.lua", [[
 --
 -- Used by a test.
 local lab = require "sinklab"
-local opt = lab.options { num_layers = { 2, "layers", min = 1, max = 9 }, lr = 1e-4,
-  attention = { "softmax", "relu" }, ks = { { 1, 2 }, "some" }, verbose = false,
-  fast = true, name = "x", dtype = { "f32", doc = "precision",
+local opt = lab.options { num_layers = { default = 2,
+  doc = "layers", min = 1, max = 9 }, lr = 1e-4,
+  attention = { "softmax", "relu" }, ks = { default = { 1, 2 },
+    doc = "some" }, verbose = false,
+  fast = true, name = "x", dtype = { default = "f32", doc = "precision",
   choices = { "f32", "f64" } } }
 print(math.type(opt.num_layers), opt.num_layers, opt.lr, opt.verbose, opt.fast,
   opt.name, opt.dtype, table.concat(opt.attention, "+"), table.concat(opt.ks, "+"))
@@ -91,11 +93,20 @@ check.test("a wrong declaration is blamed on its line", function()
   local cases = {
     ["{ out = 1 }"] = "--out belongs to sinklab itself",
     ["{ x = print }"] = "'x' cannot have a function as its default",
-    ["{ x = { 1, 'a', mni = 2 } }"] = "'x' has no setting 'mni' (did you mean 'min'?)",
-    ["{ x = { 1, doc = 2 } }"] = "'x': doc must be a string, got a number",
-    ["{ x = { 1, min = 2 } }"] = "the default of 'x' must be at least 2",
-    ["{ x = { { 1, 2 }, min = 2 } }"] = "the default of 'x' must be at least 2",
-    ["{ x = { { 1, 'a' }, 'doc' } }"] = "the list of 'x' mixers numbers and strings",
+    ["{ x = { default = 1, mni = 2 } }"] = "'x' has no setting 'mni' (did you mean 'min'?)",
+    ["{ x = { default = 1, doc = 2 } }"] = "'x': doc must be a string, got a number",
+    ["{ x = { default = 1, min = 2 } }"] = "the default of 'x' must be at least 2",
+    ["{ x = { min = 2 } }"] = "'x' has no default; a default with its meaning is",
+    ["{ x = { 'rotary', doc = 'positions' } }"] = "'x' has names and a value without a "
+      .. "name; a default with its meaning is { default = VALUE, doc = \"...\" }",
+    ["{ x = { 1000, 'steps' } }"] = "the list of 'x' mixes numbers and strings; a default "
+      .. "with its meaning is { default = VALUE, doc = \"...\" }",
+    ["{ x = { true, 'switch' } }"] = "the list of 'x' may hold numbers or strings, not a "
+      .. "boolean; a default with its meaning is",
+    ["{ x = { { 1, 2 }, 'doc' } }"] = "may hold numbers or strings, not a table; a default "
+      .. "with its meaning is { default = VALUE, doc = \"...\" }",
+    ["{ x = { default = { 1, 2 }, min = 2 } }"] = "the default of 'x' must be at least 2",
+    ["{ x = { default = { 1, 'a' }, doc = 'doc' } }"] = "the list of 'x' mixes numbers and strings",
     ["{ 1 }"] = "'1' is no name for an option",
     ["'x'"] = "expected a table of defaults, got a string",
     ["{ seed = 0 }\nprint(opt.sed)"] = "no option 'sed' was declared "
@@ -113,7 +124,7 @@ check.test("a wrong declaration is blamed on its line", function()
 end)
 
 check.test("of a list the item that is wrong is named", function()
-  local r = declared("{ x = { { 'a', 'b' }, choices = { 'a', 'b' } } }", "--x=a,c")
+  local r = declared("{ x = { default = { 'a', 'b' }, choices = { 'a', 'b' } } }", "--x=a,c")
   check.equal({ r.code, r.err }, { 1, "sinklab: --x: 'c' must be a or b\n" })
 end)
 

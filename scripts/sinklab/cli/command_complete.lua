@@ -28,7 +28,8 @@ local function script_options(name)
   if not at then return out end
   local keys, values = scan.table_keys(source, at)
   for i, key in ipairs(keys) do
-    local word = source:match("^%s*{?%s*(%l+)%f[%W]", values[i])
+    local word = source:match("^%s*(%l+)%f[%W]", values[i])
+        or source:match("^%s*{%s*default%s*=%s*(%l+)%f[%W]", values[i])
     out[i] = word == "false" and "--" .. key or word == "true" and "--no-" .. key
         or "--" .. key .. "="
   end

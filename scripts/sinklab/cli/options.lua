@@ -8,6 +8,7 @@ local options = {}
 -- The host takes these for every script.
 local reserved = { "out", "threads", "quiet", "traceback", "help" }
 
+-- What a table that describes an option may hold besides `default`: name -> type.
 local settings = { doc = "string", min = "number", max = "number",
   above = "number", choices = "table" }
 
@@ -42,47 +43,41 @@ local function type_of(value)
   if type(value) == "string" then return "text" end
 end
 
+-- A table without names is a list of values.
+local HINT = "; a default with its meaning is { default = VALUE, doc = \"...\" }"
+
 --- The type of a list's elements: the widest of them.
 local function element_type(name, list)
   local found
   for _, value in ipairs(list) do
     local t = type_of(value)
     if not t or t == "true or false" then
-      fail("lab.options: the list of '%s' may hold numbers or strings, not a %s",
-        name, type(value))
+      fail("lab.options: the list of '%s' may hold numbers or strings, not a %s%s",
+        name, type(value), HINT)
     end
     if found and found ~= t and (found == "text" or t == "text") then
-      fail("lab.options: the list of '%s' mixers numbers and strings", name)
+      fail("lab.options: the list of '%s' mixes numbers and strings%s", name, HINT)
     end
     found = (found == "a number" or t == "a number") and "a number" or t
   end
   return found or "text"
 end
 
---- Is a table of defaults the form { default, "doc", min = ... } and not a list?
--- Two strings alone are a list; a string's doc is named: { "softmax", doc = "..." }.
-local function is_form(t)
-  for key in pairs(settings) do
-    if t[key] ~= nil then return true end
-  end
-  return type(t[1]) == "table" or type(t[1]) == "boolean"
-      or (#t == 2 and type(t[2]) == "string" and type(t[1]) ~= "string")
-end
-
-local function check_settings(name, spec)
+--- What a table that is not a list says of an option, checked.
+local function described(name, spec)
   for key, value in pairs(spec) do
-    if key ~= 1 and key ~= 2 and settings[key] == nil then
+    if math.type(key) == "integer" then
+      fail("lab.options: '%s' has names and a value without a name%s", name, HINT)
+    elseif key ~= "default" and settings[key] == nil then
       fail("lab.options: '%s' has no setting '%s'%s", name, tostring(key),
-        check.did_you_mean(key, { "doc", "min", "max", "above", "choices" }))
+        check.did_you_mean(key, { "default", "doc", "min", "max", "above", "choices" }))
     elseif settings[key] and type(value) ~= settings[key] then
       fail("lab.options: '%s': %s must be a %s, got a %s", name, key,
         settings[key], type(value))
     end
   end
-  if spec[2] ~= nil and type(spec[2]) ~= "string" then
-    fail("lab.options: '%s': what it means must be a string, got a %s", name,
-      type(spec[2]))
-  end
+  if spec.default == nil then fail("lab.options: '%s' has no default%s", name, HINT) end
+  return spec
 end
 
 --- One option from what the script wrote: { name, default, doc, type, list, ... }.
@@ -95,10 +90,11 @@ local function declare(name, given)
       fail("lab.options: --%s belongs to sinklab itself", name)
     end
   end
-  local spec = given
-  if type(given) ~= "table" or not is_form(given) then spec = { given } end
-  check_settings(name, spec)
-  local o = { name = name, default = spec[1], doc = spec.doc or spec[2] or "",
+  local spec = { default = given }
+  for key in pairs(type(given) == "table" and given or {}) do
+    if type(key) == "string" then spec = described(name, given) end
+  end
+  local o = { name = name, default = spec.default, doc = spec.doc or "",
     min = spec.min, max = spec.max, above = spec.above, choices = spec.choices }
   o.list = type(o.default) == "table"
   if o.list then
@@ -228,16 +224,15 @@ end
 --
 -- Each key of `defaults` becomes --key=VALUE; `-` and `_` are the same in names. The
 -- type is that of the default: a whole number, a number, a boolean (--key, --no-key),
--- a string, or a list of numbers or strings (--key=a,b). A default may be written
--- { default, "what it means", min =, max =, above =, choices = }; the meaning of a
--- string's option must be named, { "a", doc = "..." }, because { "a", "b" } is a list.
+-- a string, or a list of numbers or strings (--key=a,b). A default may be described:
+-- { default = 1000, doc = "what it means", min =, max =, above =, choices = }.
 -- A value of the wrong type or out of range and an unknown option end the script with
 -- one sentence. In the REPL there is no command line and the defaults are returned.
 -- @param defaults  name -> default
 -- @return a table of the values; reading a name that is not among them raises
 -- @example
---   local opt = lab.options { steps = { 1000, "at most so many updates", min = 1 },
---     attention = { "softmax", "relu" } }
+--   local opt = lab.options { attention = { "softmax", "relu" },
+--     steps = { default = 1000, doc = "at most so many updates", min = 1 } }
 --   print(opt.steps, opt.attention[1])
 function options.options(defaults)
   if type(defaults) ~= "table" then
