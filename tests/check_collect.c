@@ -99,7 +99,7 @@ static sl_head_sinks brute (const made *m, int l, int h, double threshold) {
       r.mean[SL_ROW_PLAIN][SL_OF_FIRST] += w[0];
       all += w[0];
       r.mean[SL_ROW_PLAIN][SL_OF_ROW_MASS] += mass;
-      r.mean[SL_ROW_PLAIN][SL_OF_PROXY] += w[0] / (size + 1e-8);
+      r.mean[SL_ROW_PLAIN][SL_OF_FIRST_OVER_ROWSUM] += w[0] / (size + 1e-8);
       r.mean[SL_ROW_PLAIN][SL_OF_ENTROPY] += entropy;
       r.mean[SL_ROW_PLAIN][SL_OF_CONTRIBUTION] += fabs (w[0]) * norm;
     }
@@ -115,7 +115,7 @@ static sl_head_sinks brute (const made *m, int l, int h, double threshold) {
   r.mean[SL_ROW_TRIGGER][SL_OF_FIRST] =
       trigger / (double)r.rows[SL_ROW_TRIGGER];
   r.mean[SL_ROW_PLAIN][SL_OF_ROW_MASS] /= (double)plain;
-  r.mean[SL_ROW_PLAIN][SL_OF_PROXY] /= (double)plain;
+  r.mean[SL_ROW_PLAIN][SL_OF_FIRST_OVER_ROWSUM] /= (double)plain;
   r.mean[SL_ROW_PLAIN][SL_OF_ENTROPY] /= (double)plain;
   r.mean[SL_ROW_PLAIN][SL_OF_CONTRIBUTION] /= (double)plain;
   r.value_norm /= (double)samples;
@@ -136,7 +136,7 @@ static void close_heads (const sl_head_sinks *got, const sl_head_sinks *want,
     F (first_all),
     F (mean[SL_ROW_PLAIN][SL_OF_ROW_MASS]),
     F (mean[SL_ROW_TRIGGER][SL_OF_FIRST]),
-    F (mean[SL_ROW_PLAIN][SL_OF_PROXY]),
+    F (mean[SL_ROW_PLAIN][SL_OF_FIRST_OVER_ROWSUM]),
     F (mean[SL_ROW_PLAIN][SL_OF_ENTROPY]),
     F (rate),
     F (mean[SL_ROW_PLAIN][SL_OF_CONTRIBUTION]),

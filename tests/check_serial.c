@@ -185,7 +185,7 @@ START_TEST (a_trainer_keeps_what_it_had) {
   sl_trainer_spec spec;
   sl_progress p;
   sl_error e;
-  double loss = -1, linf = -1;
+  double loss = -1, max_abs_error = -1;
   const double *w;
   bench_open (&b, 4);
   w = sl_tensor_view (b.w).data;
@@ -212,7 +212,7 @@ START_TEST (a_trainer_keeps_what_it_had) {
   ck_assert_int_eq (p.stopped, SL_RUNNING);
   CLOSE (*w, 10, 0, 1e-15, "parameter after ten steps");
   b.script.fails_at = 0;
-  ck_assert_int_eq (sl_trainer_evaluate (t, 4, &loss, &linf, &e), -1);
+  ck_assert_int_eq (sl_trainer_evaluate (t, 4, &loss, &max_abs_error, &e), -1);
   ck_assert_str_eq (e.text, "evaluate: no number for step 0");
   CLOSE (loss, -1, 0, 0, "loss, which was left alone");
   sl_trainer_free (t);

@@ -281,10 +281,14 @@ END_TEST
 
 static int same_bits (const sl_sinks *a, const sl_sinks *b) {
   const size_t heads = 2 * H, t = (size_t)a->tokens, map = heads * t * t;
-  const double *const x[] = { a->column,   a->column_proxy, a->sink,
-                              a->key_norm, a->value_norm,   a->output_norm };
-  const double *const y[] = { b->column,   b->column_proxy, b->sink,
-                              b->key_norm, b->value_norm,   b->output_norm };
+  const double *const x[] = {
+    a->column,   a->column_over_rowsum, a->sink,
+    a->key_norm, a->value_norm,         a->output_norm
+  };
+  const double *const y[] = {
+    b->column,   b->column_over_rowsum, b->sink,
+    b->key_norm, b->value_norm,         b->output_norm
+  };
   for (size_t i = 0; i < sizeof x / sizeof *x; i++)
     if (memcmp (x[i], y[i], heads * t * sizeof **x) != 0) return 0;
   return memcmp (a->head, b->head, heads * sizeof *a->head) == 0 &&

@@ -40,7 +40,7 @@ static int counts (const sl_draw *d, long s, const problem *p) {
 
 static int shapes (sl_shape_query *q, sl_error *e) {
   (void)e;
-  q->n_out = 3; /* loss, weight, linf */
+  q->n_out = 3; /* loss, weight, max_abs_error */
   return 0;
 }
 
@@ -51,7 +51,7 @@ static sl_dtype dtype_of (const problem *p) {
 static void forward (const sl_run *r) {
   const problem *p = r->attr;
   const size_t n = (size_t)r->in[0].dim[0];
-  double loss = 0, linf = 0;
+  double loss = 0, max_abs_error = 0;
   long count = 0;
   for (long s = 0; s < p->shard; s++) {
     if (!counts (r->draw, s, p)) continue;
@@ -60,13 +60,13 @@ static void forward (const sl_run *r) {
       double d = sl_view_get (&r->in[0], dtype_of (p), j) -
                  target (r->draw, s, j, n, p->noise);
       loss += d * d / 2;
-      linf = fmax (linf, fabs (d));
+      max_abs_error = fmax (max_abs_error, fabs (d));
     }
   }
   if (p->blows == 1) loss = NAN;
   sl_view_set (&r->out[0], dtype_of (p), 0, count ? loss / (double)count : 0);
   sl_view_set (&r->out[1], dtype_of (p), 0, (double)count);
-  sl_view_set (&r->out[2], dtype_of (p), 0, linf);
+  sl_view_set (&r->out[2], dtype_of (p), 0, max_abs_error);
 }
 
 static void backward (const sl_run *r) {
@@ -140,7 +140,7 @@ static bench bench_new (const sl_op *op, problem p, ptrdiff_t n, int threads,
                               .parameters = b.w,
                               .loss = b.out[0],
                               .weight = b.out[1],
-                              .linf = b.out[2],
+                              .max_abs_error = b.out[2],
                               .batch = batch,
                               .shard = p.shard,
                               .groups = groups,
@@ -239,7 +239,7 @@ START_TEST (bits_do_not_depend_on_threads) {
       bench b = bench_new (&toy, p, sizes[k], threads[i], 7, 7);
       sl_trainer *t;
       sl_progress progress;
-      double eval_loss, linf;
+      double eval_loss, max_abs_error;
       b.spec.optimizer = (sl_optimizer){ .kind = SL_ADAMW,
                                          .beta1 = 0.9,
                                          .beta2 = 0.99,
@@ -248,7 +248,8 @@ START_TEST (bits_do_not_depend_on_threads) {
                                          .clip_norm = 0.5 };
       t = trainer_new (&b);
       sl_trainer_run (t, 2, 0, &progress);
-      ck_assert_int_eq (sl_trainer_evaluate (t, 3, &eval_loss, &linf, NULL), 0);
+      ck_assert_int_eq (
+          sl_trainer_evaluate (t, 3, &eval_loss, &max_abs_error, NULL), 0);
       if (i == 0) {
         memcpy (first, sl_tensor_view (b.w).data, bytes);
         loss = progress.loss;
@@ -275,7 +276,8 @@ START_TEST (steps_allocate_nothing) {
   size_t before;
   sl_progress progress;
   sl_trainer *t;
-  b.spec.stop = (sl_stop){ .plateau = 1000, .linf = 1e-9, .seconds = 1e9 };
+  b.spec.stop =
+      (sl_stop){ .plateau = 1000, .max_abs_error = 1e-9, .seconds = 1e9 };
   t = trainer_new (&b);
   before = sl_alloc_count ();
   sl_trainer_run (t, 200, 0, &progress);
@@ -293,7 +295,7 @@ static const struct {
   long step; /* updates done when it holds */
   sl_stopped stopped;
 } stops[] = {
-  { { .linf = 0.8 * 0.1251 }, 3, SL_STOP_LINF },
+  { { .max_abs_error = 0.8 * 0.1251 }, 3, SL_STOP_MAX_ABS_ERROR },
   { { .loss = 0.6 * 0.016 }, 3, SL_STOP_LOSS },
   { { .steps = 12 }, 12, SL_STOP_STEPS },
   { { .seconds = 1e-9 }, 1, SL_STOP_SECONDS },
@@ -450,7 +452,7 @@ START_TEST (evaluation) {
   const sl_draw d = { 7, 0, 0 };
   bench b = bench_new (&toy, p, 5, 2, 6, 2);
   sl_trainer *t = trainer_new (&b);
-  double loss = 0, linf = 0, got_loss, got_linf;
+  double loss = 0, max_abs_error = 0, got_loss, got_error;
   long count = 0;
   sl_error e;
   for (long s = 0; s < 30; s++) {
@@ -459,14 +461,14 @@ START_TEST (evaluation) {
     for (size_t j = 0; j < 5; j++) {
       double x = target (&d, s, j, 5, 1);
       loss += x * x / 2;
-      linf = fmax (linf, fabs (x));
+      max_abs_error = fmax (max_abs_error, fabs (x));
     }
   }
-  ck_assert_int_eq (sl_trainer_evaluate (t, 30, &got_loss, &got_linf, &e), 0);
+  ck_assert_int_eq (sl_trainer_evaluate (t, 30, &got_loss, &got_error, &e), 0);
   CLOSE (got_loss, loss / (double)count, 0, 1e-14, "loss, seed 7");
-  ck_assert_double_eq (got_linf, linf);
+  ck_assert_double_eq (got_error, max_abs_error);
   ck_assert_double_eq (weight_at (&b, 4), 0);
-  ck_assert_int_eq (sl_trainer_evaluate (t, 31, &loss, &linf, &e), -1);
+  ck_assert_int_eq (sl_trainer_evaluate (t, 31, &loss, &max_abs_error, &e), -1);
   ck_assert_str_eq (e.text, "evaluate: 31 samples, allowed is a multiple of "
                             "the shard, 3, up to 2^32 - 1");
   sl_trainer_free (t);
@@ -479,29 +481,30 @@ START_TEST (serial_programs_stay_on_the_thread) {
   bench b = bench_new (&serial_toy, p, 5, 4, 8, 8);
   sl_trainer *t = trainer_new (&b);
   sl_progress progress;
-  double loss, linf;
+  double loss, max_abs_error;
   sl_trainer_run (t, 5, 0, &progress);
   ck_assert_int_eq (progress.step, 5);
-  ck_assert_int_eq (sl_trainer_evaluate (t, 8, &loss, &linf, NULL), 0);
+  ck_assert_int_eq (sl_trainer_evaluate (t, 8, &loss, &max_abs_error, NULL), 0);
   sl_trainer_free (t);
   bench_free (&b);
 }
 END_TEST
 
-/* Without weight and linf: plain means, and no largest error. */
+/* Without weight and max_abs_error: plain means, and no largest error. */
 START_TEST (optional_outputs) {
   const problem p = { .shard = 2, .noise = 1 };
   bench b = bench_new (&toy, p, 5, 2, 8, 2);
   double w[5] = { 0 }, loss;
   sl_progress progress;
   sl_trainer *t;
-  b.spec.weight = b.spec.linf = NULL;
+  b.spec.weight = b.spec.max_abs_error = NULL;
   t = trainer_new (&b);
   reference (&p, 5, 8, 10, w, &loss);
   sl_trainer_run (t, 10, 0, &progress);
   CLOSE (progress.loss, loss, 0, 1e-13, "loss");
   CLOSE (weight_at (&b, 2), w[2], 1e-14, 0, "parameter");
-  ck_assert_msg (isnan (progress.linf), "linf is %g", progress.linf);
+  ck_assert_msg (isnan (progress.max_abs_error), "max_abs_error is %g",
+                 progress.max_abs_error);
   sl_trainer_free (t);
   bench_free (&b);
 }
@@ -559,10 +562,12 @@ START_TEST (refusals) {
   b.spec.optimizer.momentum = 2;
   refuse (&b, "optimizer: momentum is 2, allowed is 0 <= momentum < 1");
   b.spec = good;
-  b.spec.stop.linf = 0.1;
-  b.spec.linf = NULL;
-  refuse (&b, "trainer: stop.linf is 0.1, but there is no largest error to "
-              "test (linf is missing)");
+  b.spec.stop.max_abs_error = 0.1;
+  b.spec.max_abs_error = NULL;
+  refuse (
+      &b,
+      "trainer: stop.max_abs_error is 0.1, but there is no largest error to "
+      "test (max_abs_error is missing)");
   b.spec = good;
   b.spec.stop.plateau = 5;
   b.spec.stop.plateau_delta = 1;

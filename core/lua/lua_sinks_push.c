@@ -59,7 +59,7 @@ static void set_curve (lua_State *L, const sl_head_sinks *h, int n) {
     lua_createtable (L, 0, 4);
     set_number (L, "threshold", r->threshold);
     set_number (L, "rate", r->rate);
-    set_number (L, "proxy_rate", r->proxy_rate);
+    set_number (L, "first_over_rowsum_rate", r->first_over_rowsum_rate);
     set_some (L, "null_rate", r->null_rate);
     lua_rawseti (L, -2, i + 1);
   }
@@ -113,12 +113,17 @@ static void push_head (lua_State *L, const sl_sinks *s, const sl_measuring *m,
   static const field of_all[] = {
 #define NUMBER(name) { #name, offsetof (sl_head_sinks, name) }
     NUMBER (first_min),  NUMBER (first_std), NUMBER (first_all),
-    NUMBER (value_norm), NUMBER (rate),      NUMBER (proxy_rate),
+    NUMBER (value_norm), NUMBER (rate),      NUMBER (first_over_rowsum_rate),
   };
   static const field of_some[] = {
-    NUMBER (null_rate),     NUMBER (null_above), NUMBER (column_entropy),
-    NUMBER (column_weight), NUMBER (peak_key),   NUMBER (key_drain),
-    NUMBER (value_drain),   NUMBER (drain),
+    NUMBER (null_rate),
+    NUMBER (null_above),
+    NUMBER (column_entropy),
+    NUMBER (column_weight),
+    NUMBER (peak_key),
+    NUMBER (first_key_norm_ratio),
+    NUMBER (first_value_norm_ratio),
+    NUMBER (first_norm_ratio),
 #undef NUMBER
   };
   const sl_head_sinks *h = &s->head[i];
@@ -161,9 +166,9 @@ static void set_positions (lua_State *L, const sl_sinks *s) {
     const double *x;
   } arrays[] = {
     { "column", s->column },
-    { "column_proxy", s->column_proxy },
+    { "column_over_rowsum", s->column_over_rowsum },
     { "sink", s->sink },
-    { "sink_proxy", s->sink_proxy },
+    { "sink_over_rowsum", s->sink_over_rowsum },
     { "segments", s->count },
     { "key_norms", s->key_norm },
     { "value_norms", s->value_norm },

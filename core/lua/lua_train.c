@@ -9,7 +9,7 @@
 typedef struct box {
   sl_trainer *trainer; /* NULL: closed */
   const sl_program *program;
-  int has_linf;
+  int has_max_abs_error;
   int busy; /* a program that calls the script is running in it */
 } box;
 
@@ -166,12 +166,14 @@ static sl_optimizer read_optimizer (lua_State *L, int index) {
 }
 
 static sl_stop read_stop (lua_State *L, int index) {
-  static const char *const keys[] = { "linf",  "loss",    "seconds",
-                                      "steps", "plateau", "plateau_delta",
-                                      NULL };
+  static const char *const keys[] = {
+    "max_abs_error", "loss",          "seconds", "steps",
+    "plateau",       "plateau_delta", NULL
+  };
   static const char what[] = "trainer.stop";
   sl_lua_known (L, index, what, keys);
-  return (sl_stop){ .linf = sl_lua_number (L, index, what, "linf", 0),
+  return (sl_stop){ .max_abs_error =
+                        sl_lua_number (L, index, what, "max_abs_error", 0),
                     .loss = sl_lua_number (L, index, what, "loss", 0),
                     .seconds = sl_lua_number (L, index, what, "seconds", 0),
                     .steps = get_long (L, index, what, "steps"),
@@ -180,14 +182,15 @@ static sl_stop read_stop (lua_State *L, int index) {
                         sl_lua_number (L, index, what, "plateau_delta", 1e-3) };
 }
 
-/* trainer { program =, parameters =, loss =, weight =, linf =, batch =, shard
+/* trainer { program =, parameters =, loss =, weight =, max_abs_error =, batch =, shard
 ** =, groups =, optimizer = { kind = }, schedule = points, stop = { }, seed =
 ** } */
 static int trainer (lua_State *L) {
-  static const char *const keys[] = {
-    "program", "parameters", "loss",     "weight", "linf", "batch", "shard",
-    "groups",  "optimizer",  "schedule", "stop",   "seed", NULL
-  };
+  static const char *const keys[] = { "program",  "parameters",    "loss",
+                                      "weight",   "max_abs_error", "batch",
+                                      "shard",    "groups",        "optimizer",
+                                      "schedule", "stop",          "seed",
+                                      NULL };
   enum { OPTIONS = 1, BOX, PINS };
   static const char what[] = "trainer";
   sl_trainer_spec spec = { 0 };
@@ -207,7 +210,7 @@ static int trainer (lua_State *L) {
   spec.parameters = get_tensor (L, OPTIONS, "parameters", 0);
   spec.loss = get_tensor (L, OPTIONS, "loss", 0);
   spec.weight = get_tensor (L, OPTIONS, "weight", 1);
-  spec.linf = get_tensor (L, OPTIONS, "linf", 1);
+  spec.max_abs_error = get_tensor (L, OPTIONS, "max_abs_error", 1);
   spec.batch = get_long (L, OPTIONS, what, "batch");
   spec.shard = get_long (L, OPTIONS, what, "shard");
   spec.groups = sl_lua_int (L, OPTIONS, what, "groups", 1);
@@ -219,7 +222,7 @@ static int trainer (lua_State *L) {
   get (L, OPTIONS, "schedule");
   spec.schedule =
       read_points (L, lua_gettop (L), "trainer.schedule", &spec.n_points);
-  b->has_linf = spec.linf != NULL;
+  b->has_max_abs_error = spec.max_abs_error != NULL;
   b->program = spec.program;
   b->trainer = sl_trainer_new (sl_lua_context (L), &spec, &e);
   if (b->trainer == NULL) return sl_lua_raise (L, &e);
@@ -234,8 +237,8 @@ static void set_number (lua_State *L, const char *key, double x) {
   lua_setfield (L, -2, key);
 }
 
-/* trainer:run (until_step, seconds) -> { step, loss, linf, lr, gradient_norm,
-** seconds, stopped }; linf is nil without one, stopped nil while nothing ends
+/* trainer:run (until_step, seconds) -> { step, loss, max_abs_error, lr, gradient_norm,
+** seconds, stopped }; max_abs_error is nil without one, stopped nil while nothing ends
 ** the training */
 static int run (lua_State *L) {
   box *b = check_box (L);
@@ -251,7 +254,7 @@ static int run (lua_State *L) {
   lua_pushinteger (L, p.step);
   lua_setfield (L, -2, "step");
   set_number (L, "loss", p.loss);
-  if (b->has_linf) set_number (L, "linf", p.linf);
+  if (b->has_max_abs_error) set_number (L, "max_abs_error", p.max_abs_error);
   set_number (L, "lr", p.lr);
   set_number (L, "gradient_norm", p.gradient_norm);
   set_number (L, "seconds", p.seconds);
@@ -266,16 +269,16 @@ static int run (lua_State *L) {
 static int evaluate (lua_State *L) {
   box *b = check_box (L);
   const long samples = (long)luaL_checkinteger (L, 2);
-  double loss, linf;
+  double loss, max_abs_error;
   sl_error e;
   int status;
   b->busy = 1;
-  status = sl_trainer_evaluate (b->trainer, samples, &loss, &linf, &e);
+  status = sl_trainer_evaluate (b->trainer, samples, &loss, &max_abs_error, &e);
   b->busy = 0;
   if (status < 0) return sl_lua_raise (L, &e);
   lua_pushnumber (L, loss);
-  if (!b->has_linf) return 1;
-  lua_pushnumber (L, linf);
+  if (!b->has_max_abs_error) return 1;
+  lua_pushnumber (L, max_abs_error);
   return 2;
 }
 

@@ -297,10 +297,12 @@ sl_sinks *sl_collect_finish (sl_collector *c, sl_error *e) {
 
 void sl_sinks_free (sl_sinks *s) {
   if (s == NULL) return;
-  double *const arrays[] = { s->column,     s->column_proxy, s->sink,
-                             s->sink_proxy, s->count,        s->key_norm,
-                             s->value_norm, s->output_norm,  s->mean,
-                             s->std,        s->outside };
+  double *const arrays[] = { s->column,     s->column_over_rowsum,
+                             s->sink,       s->sink_over_rowsum,
+                             s->count,      s->key_norm,
+                             s->value_norm, s->output_norm,
+                             s->mean,       s->std,
+                             s->outside };
   for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
     sl_free (arrays[i]);
   sl_free (s->head);

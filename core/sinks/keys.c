@@ -24,7 +24,7 @@ int sl_open_columns_init (sl_open_columns *o, size_t open, int tokens) {
     sl_alloc (n, sizeof (double)),   sl_alloc (n, sizeof (double)),
     sl_alloc (n, sizeof (uint32_t)), sl_alloc (n, sizeof (uint32_t))
   };
-  return o->all.weight && o->all.proxy && o->all.plogp && o->all.share &&
+  return o->all.weight && o->all.over_rowsum && o->all.plogp && o->all.share &&
                  o->all.seen && o->all.rows
              ? 0
              : -1;
@@ -32,7 +32,7 @@ int sl_open_columns_init (sl_open_columns *o, size_t open, int tokens) {
 
 void sl_open_columns_free (sl_open_columns *o) {
   sl_free (o->all.weight);
-  sl_free (o->all.proxy);
+  sl_free (o->all.over_rowsum);
   sl_free (o->all.plogp);
   sl_free (o->all.share);
   sl_free (o->all.seen);
@@ -43,14 +43,14 @@ sl_columns sl_open_columns_at (const sl_open_columns *o, size_t open,
                                int begin) {
   const size_t at = open * (size_t)o->tokens + (size_t)begin;
   const sl_columns *c = &o->all;
-  return (sl_columns){ c->weight + at, c->proxy + at, c->plogp + at,
-                       c->share + at,  c->seen + at,  c->rows + at };
+  return (sl_columns){ c->weight + at, c->over_rowsum + at, c->plogp + at,
+                       c->share + at,  c->seen + at,        c->rows + at };
 }
 
 void sl_columns_clear (const sl_columns *c, int n) {
   const size_t count = (size_t)n;
   memset (c->weight, 0, count * sizeof *c->weight);
-  memset (c->proxy, 0, count * sizeof *c->proxy);
+  memset (c->over_rowsum, 0, count * sizeof *c->over_rowsum);
   memset (c->plogp, 0, count * sizeof *c->plogp);
   memset (c->share, 0, count * sizeof *c->share);
   memset (c->seen, 0, count * sizeof *c->seen);
@@ -73,7 +73,7 @@ static void finish_columns (const sl_columns *c, int n) {
     c->rows[k] = rows;
     if (rows == 0) continue;
     c->weight[k] /= rows;
-    c->proxy[k] /= rows;
+    c->over_rowsum[k] /= rows;
   }
 }
 
@@ -111,9 +111,9 @@ void sl_key_sums_columns (sl_key_sums *k, size_t head, const sl_columns *c,
     const double h = column_entropy (c->share[j], c->plogp[j], c->rows[j]);
     most = sl_larger_of (most, h);
     k->column[at + (size_t)j] += c->weight[j];
-    k->proxy[at + (size_t)j] += c->proxy[j];
+    k->over_rowsum[at + (size_t)j] += c->over_rowsum[j];
     k->over[at + (size_t)j] += c->weight[j] > m->threshold;
-    k->over_proxy[at + (size_t)j] += c->proxy[j] > m->threshold;
+    k->over_rowsum_above[at + (size_t)j] += c->over_rowsum[j] > m->threshold;
     k->count[at + (size_t)j]++;
   }
   sums->column_entropy += most;
@@ -122,7 +122,7 @@ void sl_key_sums_columns (sl_key_sums *k, size_t head, const sl_columns *c,
 /* ---- norms ---- */
 
 /* The first over the mean of the others. */
-static double drain (const double *norm, int n) {
+static double first_norm_ratio (const double *norm, int n) {
   double others = 0;
   for (int j = 1; j < n; j++) others += norm[j];
   return norm[0] / (others / (n - 1));
@@ -139,10 +139,10 @@ void sl_key_sums_norms (sl_key_sums *k, size_t head, int n, const double *key,
     k->tokens_seen[at + (size_t)j]++;
   }
   if (n < 2) return;
-  sums->drains++;
-  sums->key_drain += drain (key, n);
-  sums->value_drain += drain (value, n);
-  sums->drain += drain (output, n);
+  sums->norm_ratios++;
+  sums->first_key_norm_ratio += first_norm_ratio (key, n);
+  sums->first_value_norm_ratio += first_norm_ratio (value, n);
+  sums->first_norm_ratio += first_norm_ratio (output, n);
 }
 
 /* ---- sums over segments ---- */
@@ -154,11 +154,12 @@ int sl_key_sums_init (sl_key_sums *k, size_t heads, int tokens,
   if (sl_size_mul (heads, (size_t)tokens, &n) < 0) return -1;
   if (measures & SL_MEASURE_COLUMNS) {
     k->column = sl_alloc (n, sizeof *k->column);
-    k->proxy = sl_alloc (n, sizeof *k->proxy);
+    k->over_rowsum = sl_alloc (n, sizeof *k->over_rowsum);
     k->over = sl_alloc (n, sizeof *k->over);
-    k->over_proxy = sl_alloc (n, sizeof *k->over_proxy);
+    k->over_rowsum_above = sl_alloc (n, sizeof *k->over_rowsum_above);
     k->count = sl_alloc (n, sizeof *k->count);
-    if (!k->column || !k->proxy || !k->over || !k->over_proxy || !k->count)
+    if (!k->column || !k->over_rowsum || !k->over || !k->over_rowsum_above ||
+        !k->count)
       return -1;
   }
   if (measures & SL_MEASURE_NORMS) {
@@ -173,9 +174,9 @@ int sl_key_sums_init (sl_key_sums *k, size_t heads, int tokens,
 
 void sl_key_sums_free (sl_key_sums *k) {
   sl_free (k->column);
-  sl_free (k->proxy);
+  sl_free (k->over_rowsum);
   sl_free (k->over);
-  sl_free (k->over_proxy);
+  sl_free (k->over_rowsum_above);
   sl_free (k->count);
   sl_free (k->key);
   sl_free (k->value);
@@ -187,9 +188,9 @@ void sl_key_sums_merge (sl_key_sums *into, const sl_key_sums *k) {
   const size_t n = k->heads * (size_t)k->tokens;
   for (size_t i = 0; k->column && i < n; i++) {
     into->column[i] += k->column[i];
-    into->proxy[i] += k->proxy[i];
+    into->over_rowsum[i] += k->over_rowsum[i];
     into->over[i] += k->over[i];
-    into->over_proxy[i] += k->over_proxy[i];
+    into->over_rowsum_above[i] += k->over_rowsum_above[i];
     into->count[i] += k->count[i];
   }
   for (size_t i = 0; k->key && i < n; i++) {
@@ -211,19 +212,21 @@ static double peak (const double *column, int n) {
 
 static int column_result (const sl_key_sums *k, size_t n, sl_sinks *s) {
   s->column = sl_alloc (n, sizeof *s->column);
-  s->column_proxy = sl_alloc (n, sizeof *s->column_proxy);
+  s->column_over_rowsum = sl_alloc (n, sizeof *s->column_over_rowsum);
   s->sink = sl_alloc (n, sizeof *s->sink);
-  s->sink_proxy = sl_alloc (n, sizeof *s->sink_proxy);
+  s->sink_over_rowsum = sl_alloc (n, sizeof *s->sink_over_rowsum);
   s->count = sl_alloc (n, sizeof *s->count);
-  if (!s->column || !s->column_proxy || !s->sink || !s->sink_proxy || !s->count)
+  if (!s->column || !s->column_over_rowsum || !s->sink ||
+      !s->sink_over_rowsum || !s->count)
     return -1;
   for (size_t i = 0; i < n; i++) {
     const double count = k->count[i];
     s->column[i] = k->column[i] / count;
-    s->column_proxy[i] = k->proxy[i] / count;
+    s->column_over_rowsum[i] = k->over_rowsum[i] / count;
     s->sink[i] = isnan (s->column[i]) ? NAN : k->over[i] / count;
-    s->sink_proxy[i] =
-        isnan (s->column_proxy[i]) ? NAN : k->over_proxy[i] / count;
+    s->sink_over_rowsum[i] = isnan (s->column_over_rowsum[i])
+                                 ? NAN
+                                 : k->over_rowsum_above[i] / count;
     s->count[i] = count;
   }
   for (size_t h = 0; h < k->heads; h++)

@@ -13,8 +13,8 @@ typedef struct sl_open_columns {
 typedef struct sl_key_sums {
   size_t heads;
   int tokens;
-  double *column, *proxy; /* NULL: not measured */
-  uint32_t *over, *over_proxy, *count;
+  double *column, *over_rowsum; /* NULL: not measured */
+  uint32_t *over, *over_rowsum_above, *count;
   double *key, *value, *output; /* norms; NULL: not measured */
   uint32_t *tokens_seen;
 } sl_key_sums;

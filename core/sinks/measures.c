@@ -38,7 +38,7 @@ static double null_mass (const sl_row_facts *f) {
   return 1 - (f->scan.mass + f->scan.outside);
 }
 
-static double proxy (const sl_row_facts *f) {
+static double first_over_rowsum (const sl_row_facts *f) {
   return f->first / (size_of (f) + 1e-8);
 }
 
@@ -60,7 +60,7 @@ static double largest_first (const sl_row_facts *f) {
   return f->first != 0 && fabs (f->first) >= f->scan.largest;
 }
 
-static double zeros (const sl_row_facts *f) {
+static double sparsity (const sl_row_facts *f) {
   if (isnan (f->scan.size)) return NAN;
   return f->tokens > 0 ? (double)f->scan.zeros / f->tokens : 0;
 }
@@ -78,12 +78,12 @@ static const struct {
   [SL_OF_ABS_MASS] = { "abs_mass", abs_mass },
   [SL_OF_VIRTUAL_MASS] = { "virtual_mass", virtual_mass },
   [SL_OF_NULL_MASS] = { "null_mass", null_mass },
-  [SL_OF_PROXY] = { "proxy", proxy },
+  [SL_OF_FIRST_OVER_ROWSUM] = { "first_over_rowsum", first_over_rowsum },
   [SL_OF_ENTROPY] = { "entropy", entropy },
   [SL_OF_ENTROPY_SHARE] = { "entropy_share", entropy_share },
   [SL_OF_CONTRIBUTION] = { "contribution", contribution },
   [SL_OF_LARGEST_FIRST] = { "largest_first", largest_first },
-  [SL_OF_ZEROS] = { "zeros", zeros },
+  [SL_OF_SPARSITY] = { "sparsity", sparsity },
   [SL_OF_SINK_LOGIT] = { "sink_logit", sink_logit },
 };
 

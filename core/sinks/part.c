@@ -227,7 +227,7 @@ static void open_segment (const place *a, int query) {
   close_segment (p, t, a->head, a->open);
   sl_segment_of (p->m, a->sample, query, &t->begin, &t->end);
   if (t->end > tokens) t->end = tokens;
-  t->column = t->column_proxy = 0;
+  t->column = t->column_over_rowsum = 0;
   t->used = 0;
   t->norm = output_norm (a, (int)(a->head / (size_t)p->m->heads), t->begin);
   if (p->keys.column) {

@@ -111,17 +111,18 @@ static double information (const real *w, int lo, int hi, real share) {
 }
 
 /* One chunk of n weights, the first at column 'at' of c. */
-static void add_chunk (const real *restrict w, int n, real share, double proxy,
-                       const real *restrict out, const sl_columns *c,
-                       ptrdiff_t at) {
-  double *restrict weight = c->weight + at, *restrict to_proxy = c->proxy + at;
+static void add_chunk (const real *restrict w, int n, real share,
+                       double over_rowsum, const real *restrict out,
+                       const sl_columns *c, ptrdiff_t at) {
+  double *restrict weight = c->weight + at, *restrict to_over_rowsum =
+                                                c->over_rowsum + at;
   double *restrict to_plogp = c->plogp + at, *restrict to_share = c->share + at;
   uint32_t *restrict seen = c->seen + at;
   for (int j = 0; j < n; j++) {
     const double p = absolute (w[j]) * (double)share;
     weight[j] += (double)w[j];
     to_share[j] += p;
-    to_proxy[j] += p * proxy;
+    to_over_rowsum[j] += p * over_rowsum;
     to_plogp[j] += (double)out[j];
   }
   for (int j = 0; j < n; j++) seen[j] += w[j] != 0;
@@ -131,7 +132,7 @@ static double entropy (const void *weights, int lo, int hi, double size,
                        int first, int last, const sl_columns *c) {
   const real *w = weights;
   const real share = inverse (size);
-  const double proxy = size / (size + 1e-8);
+  const double over_rowsum = size / (size + 1e-8);
   double all = information (w, lo, first, share), plain, absolutes;
   real out[CHUNK];
   for (int i = first; i < last; i += CHUNK) {
@@ -139,7 +140,7 @@ static double entropy (const void *weights, int lo, int hi, double size,
     plogps (w + i, n, share, out);
     sums (out, n, &plain, &absolutes);
     all += plain;
-    if (c) add_chunk (w + i, n, share, proxy, out, c, i - first);
+    if (c) add_chunk (w + i, n, share, over_rowsum, out, c, i - first);
   }
   all = -(all + information (w, last, hi, share));
   return all < 0 ? 0 : all; /* a rounding below zero; NaN stays */

@@ -7,12 +7,12 @@
 /* Sums over the rows of a segment for each of its keys, from the segment's
 ** first row on. */
 typedef struct sl_columns {
-  double *weight; /* A */
-  double *proxy;  /* |A| / (sum of the row's |A| + 1e-8) */
-  double *plogp;  /* p log p, p = |A| / sum of the row's |A| */
-  double *share;  /* p */
-  uint32_t *seen; /* entries that are not 0 */
-  uint32_t *rows; /* 1: the row of this position sees a key */
+  double *weight;      /* A */
+  double *over_rowsum; /* |A| / (sum of the row's |A| + 1e-8) */
+  double *plogp;       /* p log p, p = |A| / sum of the row's |A| */
+  double *share;       /* p */
+  uint32_t *seen;      /* entries that are not 0 */
+  uint32_t *rows;      /* 1: the row of this position sees a key */
 } sl_columns;
 
 typedef struct sl_scan {

@@ -22,17 +22,17 @@ extern const char *const sl_row_class_names[SL_ROW_CLASSES];
 
 /* What is measured of a row. A is its weights. */
 typedef enum sl_row_measure {
-  SL_OF_FIRST,         /* A[i,1] */
-  SL_OF_ROW_MASS,      /* sum of A on tokens */
-  SL_OF_ABS_MASS,      /* sum of |A| on tokens */
-  SL_OF_VIRTUAL_MASS,  /* sum of A on keys that are no tokens of the batch */
-  SL_OF_NULL_MASS,     /* 1 - sum of all A */
-  SL_OF_PROXY,         /* A[i,1] / (sum of all |A| + 1e-8) (Gu et al. 2025) */
-  SL_OF_ENTROPY,       /* nats, of |A| / sum; 0 for an all-zero row */
-  SL_OF_ENTROPY_SHARE, /* the same over log (visible keys); 0 for one key */
-  SL_OF_CONTRIBUTION,  /* || A[i,1] W_O v_1 ||_2 */
+  SL_OF_FIRST,        /* A[i,1] */
+  SL_OF_ROW_MASS,     /* sum of A on tokens */
+  SL_OF_ABS_MASS,     /* sum of |A| on tokens */
+  SL_OF_VIRTUAL_MASS, /* sum of A on keys that are no tokens of the batch */
+  SL_OF_NULL_MASS,    /* 1 - sum of all A */
+  SL_OF_FIRST_OVER_ROWSUM, /* A[i,1] / (sum of all |A| + 1e-8) (Gu et al. 2025) */
+  SL_OF_ENTROPY,           /* nats, of |A| / sum; 0 for an all-zero row */
+  SL_OF_ENTROPY_SHARE,     /* the same over log (visible keys); 0 for one key */
+  SL_OF_CONTRIBUTION,      /* || A[i,1] W_O v_1 ||_2 */
   SL_OF_LARGEST_FIRST, /* 1 when no |A| on a token exceeds that on position 1 */
-  SL_OF_ZEROS,         /* share of visible tokens with |A| <= 1e-5 */
+  SL_OF_SPARSITY,      /* share of visible tokens with |A| <= 1e-5 */
   SL_OF_SINK_LOGIT, /* score on position 1 - mean score on positions 2..i-1 */
   SL_ROW_MEASURES
 } sl_row_measure;
@@ -111,7 +111,7 @@ typedef struct sl_sinks_spec {
 
 /* Rates at one threshold: shares of segments. */
 typedef struct sl_rate {
-  double threshold, rate, proxy_rate;
+  double threshold, rate, first_over_rowsum_rate;
   double null_rate; /* NaN without SL_MEASURE_COLUMNS */
 } sl_rate;
 
@@ -127,7 +127,7 @@ typedef struct sl_head_sinks {
   /* Sink_1^eps (Gu et al. 2025): share of segments with a_1 > threshold, a_k =
   ** mean over the rows i >= k of all classes of A[i,k]; of |A| / (sum of |A| +
   ** 1e-8). */
-  double rate, proxy_rate;
+  double rate, first_over_rowsum_rate;
   sl_rate curve[SL_MOST_THRESHOLDS];
   /* SL_MEASURE_COLUMNS. Random positions: all k >= 2 that at least half of the
   ** segment's rows follow. */
@@ -145,7 +145,8 @@ typedef struct sl_head_sinks {
   long share_rows;
   /* SL_MEASURE_NORMS: norm at position 1 over the mean norm of the others, mean
   ** over segments. */
-  double key_drain, value_drain, drain; /* k, v, W_O v */
+  double first_key_norm_ratio, first_value_norm_ratio,
+      first_norm_ratio; /* k, v, W_O v */
 } sl_head_sinks;
 
 /* Of one group of plain rows of one head. */
@@ -163,7 +164,7 @@ typedef struct sl_sinks {
   /* [layer][head][position]; NULL without SL_MEASURE_COLUMNS: mean a_k, the
   ** same row-normalised, Sink_k^eps of either; count: segments with a row at or
   ** past the position. */
-  double *column, *column_proxy, *sink, *sink_proxy, *count;
+  double *column, *column_over_rowsum, *sink, *sink_over_rowsum, *count;
   /* [layer][head][position], means over segments; NULL without
   ** SL_MEASURE_NORMS; output_norm NaN without W_O. */
   double *key_norm, *value_norm, *output_norm;

@@ -25,7 +25,7 @@ void sl_tally_row (sl_tally *t, sl_row_class class, const double *x) {
   double *sum = t->sum[class];
   t->used++;
   t->column += x[SL_OF_FIRST];
-  t->column_proxy += fabs (x[SL_OF_PROXY]);
+  t->column_over_rowsum += fabs (x[SL_OF_FIRST_OVER_ROWSUM]);
   t->rows[class]++;
   for (int m = 0; m < SL_OF_SINK_LOGIT; m++) sum[m] += x[m];
   if (!isnan (x[SL_OF_SINK_LOGIT])) {
@@ -39,23 +39,23 @@ void sl_tally_row (sl_tally *t, sl_row_class class, const double *x) {
 
 void sl_tally_close (sl_tally *t, const sl_measuring *m) {
   const double a = t->column / (double)t->used;
-  const double proxy = t->column_proxy / (double)t->used;
+  const double over_rowsum = t->column_over_rowsum / (double)t->used;
   if (t->used == 0) return;
   t->segments++;
   t->norms += t->norm;
   t->over += sl_above (a, m->threshold);
-  t->over_proxy += sl_above (proxy, m->threshold);
+  t->over_rowsum_above += sl_above (over_rowsum, m->threshold);
   for (int i = 0; i < m->thresholds; i++) {
     t->over_at[i] += sl_above (a, m->curve[i]);
-    t->proxy_at[i] += sl_above (proxy, m->curve[i]);
+    t->over_rowsum_at[i] += sl_above (over_rowsum, m->curve[i]);
   }
 }
 
 static void merge_segments (sl_segment_sums *into, const sl_segment_sums *s) {
-  into->key_drain += s->key_drain;
-  into->value_drain += s->value_drain;
-  into->drain += s->drain;
-  into->drains += s->drains;
+  into->first_key_norm_ratio += s->first_key_norm_ratio;
+  into->first_value_norm_ratio += s->first_value_norm_ratio;
+  into->first_norm_ratio += s->first_norm_ratio;
+  into->norm_ratios += s->norm_ratios;
   into->null_rate += s->null_rate;
   into->null_above += s->null_above;
   into->nulls += s->nulls;
@@ -78,10 +78,10 @@ void sl_tally_merge (sl_tally *into, const sl_tally *t) {
   into->first_min = sl_smaller_of (into->first_min, t->first_min);
   into->norms += t->norms;
   into->over += t->over;
-  into->over_proxy += t->over_proxy;
+  into->over_rowsum_above += t->over_rowsum_above;
   for (int i = 0; i < SL_MOST_THRESHOLDS; i++) {
     into->over_at[i] += t->over_at[i];
-    into->proxy_at[i] += t->proxy_at[i];
+    into->over_rowsum_at[i] += t->over_rowsum_at[i];
   }
   for (int i = 0; i < SL_SHARES; i++) {
     into->share[i] += t->share[i];
@@ -111,18 +111,20 @@ static void segment_result (const sl_tally *t, const sl_measuring *m,
   out->segments = t->segments;
   out->value_norm = t->norms / segments;
   out->rate = t->over / segments;
-  out->proxy_rate = t->over_proxy / segments;
+  out->first_over_rowsum_rate = t->over_rowsum_above / segments;
   out->null_rate = columns ? t->of.null_rate / nulls : NAN;
   out->null_above = columns ? t->of.null_above / nulls : NAN;
   out->column_entropy = columns ? t->of.column_entropy / segments : NAN;
   out->column_weight = columns ? t->of.column_weight / segments : NAN;
   out->peak_key = NAN;
-  out->key_drain = t->of.key_drain / (double)t->of.drains;
-  out->value_drain = t->of.value_drain / (double)t->of.drains;
-  out->drain = t->of.drain / (double)t->of.drains;
+  out->first_key_norm_ratio =
+      t->of.first_key_norm_ratio / (double)t->of.norm_ratios;
+  out->first_value_norm_ratio =
+      t->of.first_value_norm_ratio / (double)t->of.norm_ratios;
+  out->first_norm_ratio = t->of.first_norm_ratio / (double)t->of.norm_ratios;
   for (int i = 0; i < m->thresholds; i++)
     out->curve[i] = (sl_rate){ m->curve[i], t->over_at[i] / segments,
-                               t->proxy_at[i] / segments,
+                               t->over_rowsum_at[i] / segments,
                                columns ? t->of.null_at[i] / nulls : NAN };
 }
 

@@ -13,8 +13,8 @@ typedef struct sl_moments {
 
 /* Sums over segments that SL_MEASURE_NORMS and SL_MEASURE_COLUMNS fill. */
 typedef struct sl_segment_sums {
-  double key_drain, value_drain, drain;
-  long drains; /* segments with a second token */
+  double first_key_norm_ratio, first_value_norm_ratio, first_norm_ratio;
+  long norm_ratios; /* segments with a second token */
   double null_rate, null_above, null_at[SL_MOST_THRESHOLDS];
   long nulls; /* segments with a random position */
   double column_entropy, column_weight;
@@ -31,15 +31,15 @@ typedef struct sl_tally {
   double norms;     /* || W_O v_1 || over segments */
   /* segments over the threshold; NaN once one of their weights was */
   double over, over_at[SL_MOST_THRESHOLDS];
-  double over_proxy, proxy_at[SL_MOST_THRESHOLDS];
+  double over_rowsum_above, over_rowsum_at[SL_MOST_THRESHOLDS];
   double share[SL_SHARES], even[SL_SHARES], largest[SL_SHARES];
   long share_rows;
   sl_segment_sums of;
   /* the segment that is open: tokens begin..end-1 */
   int begin, end;
-  double column, column_proxy; /* sums over its rows at position 1 */
-  long used;                   /* rows that see a key */
-  double norm;                 /* || W_O v_1 || */
+  double column, column_over_rowsum; /* sums over its rows at position 1 */
+  long used;                         /* rows that see a key */
+  double norm;                       /* || W_O v_1 || */
 } sl_tally;
 
 /* Nothing has been seen. */

@@ -23,7 +23,7 @@ static int forward (const sl_trainer *t, int replica, long step, long shard,
   if (sl_replica_forward (t->replica[replica], &draw, NULL) < 0) return -1;
   *result =
       (sl_shard_result){ scalar (t, at->loss, NAN), scalar (t, at->weight, 1),
-                         scalar (t, at->linf, NAN) };
+                         scalar (t, at->max_abs_error, NAN) };
   return 0;
 }
 
@@ -40,16 +40,17 @@ const sl_error *sl_trainer_error (const sl_trainer *t) {
 ** that counts stays; a negative or NaN weight gives NaN. Returns the total
 ** weight. */
 static double reduce (const sl_shard_result *r, long n, double *loss,
-                      double *linf) {
+                      double *max_abs_error) {
   double sum = 0, total = 0, most = 0;
   for (long i = 0; i < n; i++) {
     if (r[i].weight == 0) continue;
     sum += r[i].weight < 0 ? NAN : r[i].weight * r[i].loss;
     total += r[i].weight;
-    if (!isnan (most) && !(r[i].linf <= most)) most = r[i].linf;
+    if (!isnan (most) && !(r[i].max_abs_error <= most))
+      most = r[i].max_abs_error;
   }
   *loss = sum / total;
-  *linf = total == 0 ? NAN : most;
+  *max_abs_error = total == 0 ? NAN : most;
   return total;
 }
 
@@ -92,7 +93,7 @@ int sl_trainer_batch (sl_trainer *t, sl_progress *p, double *weight) {
   } else
     sl_pool_run (t->context->pool, t->spec.groups, run_group, t);
   if (failed (t)) return -1;
-  *weight = reduce (t->result, t->shards, &p->loss, &p->linf);
+  *weight = reduce (t->result, t->shards, &p->loss, &p->max_abs_error);
   return 0;
 }
 
@@ -169,7 +170,7 @@ static void run_evaluation (void *context, int index, int worker) {
 }
 
 int sl_trainer_evaluate (sl_trainer *t, long samples, double *loss,
-                         double *linf, sl_error *e) {
+                         double *max_abs_error, sl_error *e) {
   evaluate_job job = { t, NULL, samples / t->spec.shard };
   if (samples < 1 || samples % t->spec.shard != 0 || samples > UINT32_MAX)
     return sl_fail (e,
@@ -179,7 +180,7 @@ int sl_trainer_evaluate (sl_trainer *t, long samples, double *loss,
   job.result = sl_alloc ((size_t)job.shards, sizeof *job.result);
   if (job.result == NULL) return sl_fail (e, "evaluate: no memory");
   spread (t, t->replicas, run_evaluation, &job);
-  if (!failed (t)) reduce (job.result, job.shards, loss, linf);
+  if (!failed (t)) reduce (job.result, job.shards, loss, max_abs_error);
   sl_free (job.result);
   return failed (t) ? sl_fail (e, "evaluate: %s", sl_trainer_error (t)->text)
                     : 0;

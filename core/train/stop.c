@@ -3,9 +3,10 @@
 #include <math.h>
 
 const char *sl_stopped_name (sl_stopped s) {
-  static const char *const names[] = { "running",     "linf",       "loss",
-                                       "plateau",     "steps",      "seconds",
-                                       "interrupted", "not_finite", "failed" };
+  static const char *const names[] = {
+    "running", "max_abs_error", "loss",       "plateau", "steps",
+    "seconds", "interrupted",   "not_finite", "failed"
+  };
   return names[s];
 }
 
@@ -45,7 +46,8 @@ static int on_plateau (const sl_trainer *t, double loss, sl_plateau *next) {
 sl_stopped sl_trainer_test (const sl_trainer *t, const sl_progress *p,
                             sl_plateau *next) {
   const sl_stop *s = &t->spec.stop;
-  if (s->linf > 0 && p->linf < s->linf) return SL_STOP_LINF;
+  if (s->max_abs_error > 0 && p->max_abs_error < s->max_abs_error)
+    return SL_STOP_MAX_ABS_ERROR;
   if (s->loss > 0 && p->loss < s->loss) return SL_STOP_LOSS;
   if (s->plateau > 0 && on_plateau (t, p->loss, next)) return SL_STOP_PLATEAU;
   return SL_RUNNING;

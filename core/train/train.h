@@ -81,10 +81,11 @@ size_t sl_optimizer_state (const sl_optimizer *o, size_t n);
 
 /* Ends training when met; 0 turns a test off. */
 typedef struct sl_stop {
-  double linf;    /* largest absolute error of the step's batch below this */
-  double loss;    /* loss of the step's batch below this */
-  double seconds; /* in all calls of sl_trainer_run together */
-  long steps;     /* updates in all */
+  double
+      max_abs_error; /* largest absolute error of the step's batch below this */
+  double loss;       /* loss of the step's batch below this */
+  double seconds;    /* in all calls of sl_trainer_run together */
+  long steps;        /* updates in all */
   /* The mean loss of the last 100 steps has not fallen below (1 -
   ** plateau_delta) of its best for this many steps (at most 2^24); 0 <=
   ** plateau_delta < 1. */
@@ -102,10 +103,10 @@ typedef struct sl_trainer_spec {
   ** with these weights (counted targets). A shard of weight 0 counts for
   ** nothing, a batch of weight 0 has loss NaN. */
   sl_tensor *weight;
-  sl_tensor *linf; /* NULL, or scalar: the batch's is the largest */
-  long batch;      /* sequences a step */
-  long shard;      /* sequences a replay */
-  int groups;      /* divides batch / shard; each has a gradient in memory */
+  sl_tensor *max_abs_error; /* NULL, or scalar: the batch's is the largest */
+  long batch;               /* sequences a step */
+  long shard;               /* sequences a replay */
+  int groups; /* divides batch / shard; each has a gradient in memory */
   sl_optimizer optimizer;
   const sl_point *schedule; /* learning rate; copied */
   int n_points;
@@ -115,7 +116,7 @@ typedef struct sl_trainer_spec {
 
 typedef enum sl_stopped {
   SL_RUNNING,
-  SL_STOP_LINF,
+  SL_STOP_MAX_ABS_ERROR,
   SL_STOP_LOSS,
   SL_STOP_PLATEAU,
   SL_STOP_STEPS,
@@ -124,12 +125,13 @@ typedef enum sl_stopped {
   SL_STOP_NOT_FINITE,
   SL_STOP_FAILED /* an op of the script: sl_trainer_error says what */
 } sl_stopped;
-const char *sl_stopped_name (sl_stopped s); /* "linf", ... as in run.json */
+const char *
+sl_stopped_name (sl_stopped s); /* "max_abs_error", ... as in run.json */
 
 typedef struct sl_progress {
   long step; /* updates done */
-  /* Of the last batch seen; NaN before the first, linf also without one. */
-  double loss, linf;
+  /* Of the last batch seen; NaN before the first, max_abs_error also without one. */
+  double loss, max_abs_error;
   double lr; /* of the last update; of the next one before the first */
   /* 2-norm of the last gradient before clipping; NaN before the first. */
   double gradient_norm;
@@ -186,5 +188,5 @@ void sl_trainer_node_times (const sl_trainer *t, size_t node, double *forward,
 ** the stream of evaluation (step 0; training steps count from 1): mean loss
 ** and largest error (NaN without one). */
 int sl_trainer_evaluate (sl_trainer *t, long samples, double *loss,
-                         double *linf, sl_error *e);
+                         double *max_abs_error, sl_error *e);
 #endif

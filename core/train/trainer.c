@@ -39,16 +39,19 @@ static int check_sizes (const sl_trainer_spec *s, sl_error *e) {
 
 static int check_stop (const sl_trainer_spec *spec, sl_error *e) {
   const sl_stop *s = &spec->stop;
-  if (!(s->linf >= 0) || !(s->loss >= 0) || !(s->seconds >= 0) || s->steps < 0)
-    return sl_fail (e,
-                    "trainer: stop tests are linf %g, loss %g, seconds %g, "
-                    "steps %ld, allowed are numbers of at least 0",
-                    s->linf, s->loss, s->seconds, s->steps);
-  if (s->linf > 0 && spec->linf == NULL)
-    return sl_fail (e,
-                    "trainer: stop.linf is %g, but there is no largest "
-                    "error to test (linf is missing)",
-                    s->linf);
+  if (!(s->max_abs_error >= 0) || !(s->loss >= 0) || !(s->seconds >= 0) ||
+      s->steps < 0)
+    return sl_fail (
+        e,
+        "trainer: stop tests are max_abs_error %g, loss %g, seconds %g, "
+        "steps %ld, allowed are numbers of at least 0",
+        s->max_abs_error, s->loss, s->seconds, s->steps);
+  if (s->max_abs_error > 0 && spec->max_abs_error == NULL)
+    return sl_fail (
+        e,
+        "trainer: stop.max_abs_error is %g, but there is no largest "
+        "error to test (max_abs_error is missing)",
+        s->max_abs_error);
   if (s->plateau < 0 || s->plateau > 1L << 24 ||
       !(s->plateau_delta >= 0 && s->plateau_delta < 1))
     return sl_fail (e,
@@ -67,7 +70,8 @@ static int check (const sl_trainer_spec *s, sl_error *e) {
                     v.ndim);
   if (check_scalar ("loss", s->loss, s->parameters, e) < 0 ||
       (s->weight && check_scalar ("weight", s->weight, s->parameters, e) < 0) ||
-      (s->linf && check_scalar ("linf", s->linf, s->parameters, e) < 0) ||
+      (s->max_abs_error && check_scalar ("max_abs_error", s->max_abs_error,
+                                         s->parameters, e) < 0) ||
       check_sizes (s, e) < 0 || check_stop (s, e) < 0 ||
       sl_optimizer_check (&s->optimizer, e) < 0 ||
       sl_schedule_check (s->schedule, s->n_points, e) < 0)
@@ -103,7 +107,7 @@ static int make_replicas (sl_trainer *t, sl_error *e) {
     t->replica[t->replicas] = r;
     t->report[t->replicas] =
         (sl_reports){ place_of (r, t->spec.loss), place_of (r, t->spec.weight),
-                      place_of (r, t->spec.linf) };
+                      place_of (r, t->spec.max_abs_error) };
   }
   if (sl_replica_aim (t->replica[0], t->spec.parameters, t->slot, NULL) < 0)
     return sl_fail (e, "trainer: the program computes no gradient of the "
@@ -130,13 +134,14 @@ sl_trainer *sl_trainer_new (sl_context *c, const sl_trainer_spec *spec,
   retain (spec->parameters);
   retain (spec->loss);
   retain (spec->weight);
-  retain (spec->linf);
+  retain (spec->max_abs_error);
   t->dtype = spec->parameters->storage->dtype;
   t->parameters = sl_tensor_view (spec->parameters);
   t->n = sl_view_count (&t->parameters);
   t->shards = spec->batch / spec->shard;
   t->chunks = (t->n + SL_CHUNK - 1) / SL_CHUNK;
-  t->last = (sl_progress){ .loss = NAN, .linf = NAN, .gradient_norm = NAN };
+  t->last =
+      (sl_progress){ .loss = NAN, .max_abs_error = NAN, .gradient_norm = NAN };
   t->schedule = sl_alloc ((size_t)spec->n_points, sizeof *t->schedule);
   t->result = sl_alloc ((size_t)t->shards, sizeof *t->result);
   t->squares = sl_alloc (t->chunks, sizeof *t->squares);
@@ -172,7 +177,7 @@ void sl_trainer_free (sl_trainer *t) {
   sl_free (t->squares);
   sl_free (t->result);
   sl_free (t->schedule);
-  sl_tensor_release (t->spec.linf);
+  sl_tensor_release (t->spec.max_abs_error);
   sl_tensor_release (t->spec.weight);
   sl_tensor_release (t->spec.loss);
   sl_tensor_release (t->spec.parameters);

@@ -6,12 +6,12 @@
 
 /* What one replay reports. */
 typedef struct sl_shard_result {
-  double loss, weight, linf;
+  double loss, weight, max_abs_error;
 } sl_shard_result;
 
 /* Where a replica has these numbers; NULL: the program has none. */
 typedef struct sl_reports {
-  const void *loss, *weight, *linf;
+  const void *loss, *weight, *max_abs_error;
 } sl_reports;
 
 /* A running mean of losses, all in numbers that the state tensor holds
@@ -56,7 +56,7 @@ void sl_optimizer_range (const sl_optimizer *o, const sl_factors *f,
                          sl_dtype dtype, size_t n, size_t begin, size_t end,
                          void *parameters, const void *gradient, void *state);
 
-/* One batch with the parameters as they are: fills loss and linf of *p and the
+/* One batch with the parameters as they are: fills loss and max_abs_error of *p and the
 ** total weight, and leaves the groups' gradients in t->slot. -1 when the
 ** program failed: nothing is filled. */
 int sl_trainer_batch (sl_trainer *t, sl_progress *p, double *weight);

@@ -4,10 +4,10 @@
 -- most weight on position 1, that weight and what it contributes. Weight without
 -- contribution is parking; weight that is free because BOS's value is zero looks the same
 -- where a mechanism's weights need not sum to 1, so the two stand side by side. The tasks
--- are in scripts/experiments/lib/trial.lua; all but mean, unigram and backcopy are our own
--- extensions. Results are kept in trials.json one by one: an atlas that was interrupted
--- goes on where it stopped when it is given the same --out=DIR, and so does one with more
--- seeds, tasks or mechanisms.
+-- are in scripts/experiments/lib/trial.lua; all but mean, unigram and backcopy are our
+-- own extensions. Results are kept in trials.json one by one: an atlas that was
+-- interrupted goes on where it stopped when it is given the same --out=DIR, and so does
+-- one with more seeds, tasks or mechanisms.
 local lab = require "sinklab"
 local trial = require "experiments.lib.trial"
 
@@ -20,7 +20,7 @@ local opt = lab.options {
   max_steps = { default = 2500, doc = "at most so many steps", min = 0 },
   batch_size = { default = 64, doc = "sequences a step", min = 1 },
   lr = { default = 2e-3, doc = "learning rate", min = 0 },
-  stop_linf = { default = 5e-3,
+  stop_max_abs_error = { default = 5e-3,
     doc = "stop when a batch's largest error is below this", min = 0 },
   -- The largest error of fresh sequences; of token ids, the mean loss above the least.
   solved = { default = 0.1, doc = "most error of a solved task", above = 0 },
@@ -44,7 +44,8 @@ for _, task in ipairs(tasks) do
   for _, mechanism in ipairs(mechanisms) do
     for i = 1, seeds do
       points[#points + 1] = { task = task, mechanism = mechanism, seed = opt.seed + i - 1,
-        steps = opt.max_steps, batch = opt.batch_size, lr = opt.lr, stop = opt.stop_linf }
+        steps = opt.max_steps, batch = opt.batch_size, lr = opt.lr,
+        stop = opt.stop_max_abs_error }
     end
   end
 end
@@ -81,7 +82,8 @@ for t, task in ipairs(tasks) do
     first[t][m] = mean(cell, function(r) return r.first end)
     contribution[t][m] = mean(cell, function(r) return r.contribution end)
     local summary = { solved = solved[t][m] * #cell, sinks = sinking, runs = #cell }
-    for _, key in ipairs { "error", "first", "contribution", "proxy", "row_mass",
+    for _, key in ipairs { "error", "first", "contribution", "first_over_rowsum",
+      "row_mass",
       "steps" } do
       summary[key] = mean(cell, function(r) return r[key] end)
     end

@@ -40,7 +40,7 @@ local opt = lab.options {
   max_steps = { default = 4000, doc = "at most so many steps", min = 0 },
   batch_size = { default = 64, doc = "sequences a step", min = 1 },
   lr = { default = 1e-3, doc = "learning rate of the base", min = 0 },
-  stop_linf = { default = 5e-3,
+  stop_max_abs_error = { default = 5e-3,
     doc = "stop when a batch's largest error is below this", min = 0 },
   solved = { default = 0.1, doc = "largest error of a solved task", above = 0 },
   seed = { default = 0, doc = "of the first run", min = 0 },
@@ -70,7 +70,7 @@ for _, s in ipairs(settings) do
   for _, mechanism in ipairs(opt.attention) do
     for i = 1, seeds do
       local p = { task = "mean", mechanism = mechanism, seed = opt.seed + i - 1, lr = opt.lr,
-        steps = opt.max_steps, batch = opt.batch_size, stop = opt.stop_linf }
+        steps = opt.max_steps, batch = opt.batch_size, stop = opt.stop_max_abs_error }
       for key, value in pairs(s.change or {}) do p[key] = value end
       points[#points + 1] = p
     end

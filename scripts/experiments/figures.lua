@@ -12,7 +12,7 @@ local opt = lab.options {
   trigger_pos = { default = 8, doc = "position of the trigger, from 1", min = 2 },
   batch_size = { default = 128, doc = "sequences a step", min = 1 },
   max_steps = { default = 50000, doc = "at most so many steps", min = 0 },
-  stop_linf = { default = 5e-3,
+  stop_max_abs_error = { default = 5e-3,
     doc = "stop when a batch's largest error is below this", min = 0 },
   seed = { default = 0, doc = "of parameters and data", min = 0 },
   samples = { default = 1000, doc = "sequences measured", min = 2 },
@@ -38,16 +38,17 @@ local function trained(mechanism, layers, heads)
     optimizer = lab.optim.adam { lr = layers > 1 and 1e-4 or 1e-3,
       betas = { 0.9, 0.95 } },
     batch = opt.batch_size, steps = opt.max_steps, seed = opt.seed, eval = 4096,
-    stop = { linf = opt.stop_linf }, label = label })
+    stop = { max_abs_error = opt.stop_max_abs_error }, label = label })
   local function measure(n)
     return lab.sinks(model, task:batch { n = n, trigger = opt.trigger_pos })
   end
   local sinks = measure(opt.samples)
   run:add(label, { train = log, sinks = sinks })
   rows[#rows + 1] = { label, tostring(log.steps), ("%.1f"):format(log.wall_s),
-    ("%.4f"):format(log.linf), ("%.4f"):format(log.eval.linf),
+    ("%.4f"):format(log.max_abs_error), ("%.4f"):format(log.eval.max_abs_error),
     ("%.4f"):format(sinks.first.min), ("%.4f"):format(sinks.first.max) }
-  run:claim(label .. ": the task is learnt", log.linf, "<", opt.stop_linf)
+  run:claim(label .. ": the task is learnt", log.max_abs_error, "<",
+    opt.stop_max_abs_error)
   if mechanism == "softmax" then
     run:claim(label .. ": some head sinks", sinks.first.max, ">=", 0.98)
   else

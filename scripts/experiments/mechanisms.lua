@@ -3,8 +3,9 @@
 -- One layer, one head, the paper's settings (arXiv 2603.11487), several seeds each.
 -- Weight on position 1 alone does not tell a sink: where weights need not sum to 1 its
 -- value may be zero and the weight free, and a share of a row that is nearly empty says
--- nothing. So four numbers stand together: the weight, its share of the row (proxy),
--- the row's sum (mass), and the norm of what position 1 adds to the output.
+-- nothing. So four numbers stand together: the weight, its share of the row
+-- (first_over_rowsum), the row's sum (mass), and the norm of what position 1 adds to the
+-- output.
 --
 -- Mechanisms that learn do so within about a thousand steps; the default max_steps is
 -- four times that, and the others are reported with the error they reached.
@@ -39,22 +40,27 @@ local entries = {
   { label = "topk_softmax", attention = { mechanism = "topk_softmax" } },
   { label = "logn_softmax", attention = { mechanism = "logn_softmax" } },
   { label = "softcap_softmax", attention = { mechanism = "softcap_softmax" } },
-  { label = "softmax+gate", attention = { mechanism = "softmax", gate = "sigmoid_gate" } },
+  { label = "softmax+gate", attention = { mechanism = "softmax",
+    gate = "sigmoid_gate" } },
   { label = "softmax+headwise",
     attention = { mechanism = "softmax",
       gate = { "sigmoid_gate", granularity = "headwise" } } },
-  { label = "softmax+head_gate", attention = { mechanism = "softmax", gate = "head_gate" } },
-  { label = "softmax1+gate", attention = { mechanism = "softmax1", gate = "sigmoid_gate" } },
+  { label = "softmax+head_gate", attention = { mechanism = "softmax",
+    gate = "head_gate" } },
+  { label = "softmax1+gate", attention = { mechanism = "softmax1",
+    gate = "sigmoid_gate" } },
   { label = "softmax+k_bias", attention = { mechanism = "softmax", kv_bias = "k" } },
   { label = "linear", attention = { mechanism = "linear" } },
   { label = "linear-alone", attention = { mechanism = "linear", normalise = false } },
-  { label = "linear-identity", attention = { mechanism = "linear", feature = "identity" } },
+  { label = "linear-identity", attention = { mechanism = "linear",
+    feature = "identity" } },
   { label = "linear-identity-alone",
     attention = { mechanism = "linear", feature = "identity", normalise = false } },
   { label = "retention", attention = { mechanism = "retention" } },
   { label = "forgetting", attention = { mechanism = "forgetting" } },
   { label = "differential", attention = { mechanism = "differential" } },
-  { label = "differential-plain", attention = { mechanism = "differential", norm = false } },
+  { label = "differential-plain", attention = { mechanism = "differential",
+    norm = false } },
   { label = "ssm", attention = { mechanism = "ssm" } },
 }
 
@@ -70,7 +76,7 @@ local opt = lab.options {
   batch_size = { default = 128, doc = "sequences a step", min = 1 },
   max_steps = { default = 4000, doc = "at most so many steps", min = 0 },
   lr = { default = 1e-3, doc = "learning rate", min = 0 },
-  stop_linf = { default = 5e-3,
+  stop_max_abs_error = { default = 5e-3,
     doc = "stop when a batch's largest error is below this", min = 0 },
   seed = { default = 0, doc = "of the first run", min = 0 },
   seeds = { default = 3, doc = "runs of each, with seeds from --seed on", min = 1 },
@@ -101,7 +107,7 @@ local function try(entry, seed)
   local log = lab.train(model, task, {
     optimizer = lab.optim.adam { lr = opt.lr, betas = { 0.9, 0.95 } },
     batch = opt.batch_size, steps = opt.max_steps, seed = seed, eval = 4096,
-    stop = { linf = opt.stop_linf }, label = label })
+    stop = { max_abs_error = opt.stop_max_abs_error }, label = label })
   local sinks = lab.sinks(model, task:batch { n = opt.samples,
     trigger = opt.trigger_pos })
   run:add(label, { train = log, sinks = sinks })
@@ -135,7 +141,7 @@ end
 local function steps(entry)
   local words = {}
   for i, r in ipairs(entry.runs) do
-    words[i] = r.log.stopped_by == "linf" and tostring(r.log.steps) or "-"
+    words[i] = r.log.stopped_by == "max_abs_error" and tostring(r.log.steps) or "-"
   end
   return table.concat(words, " ")
 end
@@ -152,10 +158,11 @@ local columns = {
   { "mechanism", function(e) return e.label end },
   { "steps to the stop", steps },
   { "largest error", function(e)
-    return spread(e, "%.3f", function(r) return r.log.eval.linf end)
+    return spread(e, "%.3f", function(r) return r.log.eval.max_abs_error end)
   end },
   { "BOS weight", function(e) return spread(e, "%.4f", of_head "first_mean") end },
-  { "proxy", function(e) return spread(e, "%.4f", of_head "proxy") end },
+  { "first_over_rowsum", function(e) return spread(e, "%.4f",
+    of_head "first_over_rowsum") end },
   { "row mass", function(e) return spread(e, "%.3f", of_head "row_mass") end },
   { "mass on no token", function(e) return spread(e, "%.3f", elsewhere) end },
   { "contribution", function(e) return spread(e, "%.4f", of_head "contribution") end },
@@ -163,8 +170,8 @@ local columns = {
 
 -- What is known from an independent implementation: the label, a text, a number of a
 -- run, and a bound on it in every run.
-local error_of = function(r) return r.log.linf end
-local learnt = { "is learnt", error_of, "<", opt.stop_linf }
+local error_of = function(r) return r.log.max_abs_error end
+local learnt = { "is learnt", error_of, "<", opt.stop_max_abs_error }
 local known = {
   softmax = { learnt, { "BOS weight", of_head "first_mean", ">=", 0.99 } },
   relu = { learnt, { "BOS weight", of_head "first_mean", "<=", 0.01 } },
@@ -212,17 +219,17 @@ end
 
 -- A trained softpick's plain rows are all zero, or have a little weight on BOS and
 -- nothing else, as the signs at the start decide. The second, rarer kind by hand: no
--- error, next to no weight on BOS, and a proxy that says sink.
+-- error, next to no weight on BOS, and a first_over_rowsum of 1.
 for _, entry in ipairs(chosen) do
   if entry.label == "softpick" then
-    local linf, sinks = lab.witness.measure(lab.witness.softpick(task), task,
+    local max_abs_error, sinks = lab.witness.measure(lab.witness.softpick(task), task,
       opt.samples)
     local h = sinks.heads[1]
     run:add("softpick-witness", { sinks = sinks,
-      eval = { samples = opt.samples, linf = linf } })
-    run:claim("softpick witness: largest error", linf, "<=", 1e-6)
+      eval = { samples = opt.samples, max_abs_error = max_abs_error } })
+    run:claim("softpick witness: largest error", max_abs_error, "<=", 1e-6)
     run:claim("softpick witness: raw BOS weight", h.first_mean, "<=", 0.05)
-    run:claim("softpick witness: the proxy says sink", h.proxy, ">=", 0.99)
+    run:claim("softpick witness: first_over_rowsum is 1", h.first_over_rowsum, ">=", 0.99)
     run:claim("softpick witness: contribution", h.contribution, "==", 0)
   end
 end

@@ -17,7 +17,7 @@ local opt = lab.options {
   batch_size = { default = 128, doc = "sequences a step", min = 1 },
   max_steps = { default = 50000, doc = "at most so many steps", min = 0 },
   lr = { default = 1e-3, doc = "learning rate", min = 0 },
-  stop_linf = { default = 5e-3,
+  stop_max_abs_error = { default = 5e-3,
     doc = "stop when a batch's largest error is below this", min = 0 },
   seed = { default = 0, doc = "of the first run", min = 0 },
   seeds = { default = 5, doc = "runs, with seeds from --seed on", min = 1 },
@@ -104,19 +104,21 @@ local expected = { [5] = { 0.086, 0.908 }, [10] = { 6e-4, 0.9993 },
   [20] = { 3e-8, 1 - 3e-8 } }
 for i, c in ipairs(temperatures) do
   local model = lab.witness.softmax(task, c)
-  local linf, sinks = lab.witness.measure(model, task, opt.samples)
+  local max_abs_error, sinks = lab.witness.measure(model, task, opt.samples)
   local certificate = lab.certify(model, task, { starts = 4, samples = opt.samples })
   local gap = 1 - sinks.heads[1].first_min
   witness.x[i], witness.y[i] = gap, certificate.worst
-  rows[i] = { ("%g"):format(c), ("%.3g"):format(linf), ("%.3g"):format(certificate.worst),
+  rows[i] = { ("%g"):format(c), ("%.3g"):format(max_abs_error),
+    ("%.3g"):format(certificate.worst),
     ("%.10f"):format(sinks.heads[1].first_min), ("%.2e"):format(gap) }
   run:add(("witness-c%g"):format(c), { sinks = sinks, worst = certificate.worst,
-    eval = { samples = opt.samples, linf = linf } })
+    eval = { samples = opt.samples, max_abs_error = max_abs_error } })
   run:claim(("witness, c = %g: worst error, off its formula by"):format(c),
     math.abs(certificate.worst - (opt.seq_len - 1) / (math.exp(c) + opt.seq_len - 1)),
     "<=", 1e-10)
   if opt.seq_len == 16 and expected[c] then
-    run:claim(("witness, c = %g: largest error of a sample"):format(c), linf, "<=",
+    run:claim(("witness, c = %g: largest error of a sample"):format(c), max_abs_error,
+      "<=",
       expected[c][1] * 1.1)
     run:claim(("witness, c = %g: smallest BOS weight"):format(c),
       sinks.heads[1].first_min, ">=", expected[c][2] - 0.1 * (1 - expected[c][2]))
@@ -136,18 +138,19 @@ for i = 1, seeds do
   local log = lab.train(model, task, {
     optimizer = lab.optim.adam { lr = opt.lr, betas = { 0.9, 0.95 } },
     batch = opt.batch_size, steps = opt.max_steps, seed = seed, eval = 4096,
-    stop = { linf = opt.stop_linf }, label = label, log_every = 20,
+    stop = { max_abs_error = opt.stop_max_abs_error }, label = label, log_every = 20,
     on_log = watch(model, curve) })
   local sinks = lab.sinks(model, task:batch { n = opt.samples,
     trigger = opt.trigger_pos })
   run:add(label, { train = log, sinks = sinks })
   local h = sinks.heads[1]
   table_rows[i] = { tostring(seed), tostring(log.steps), log.stopped_by,
-    ("%.4f"):format(log.linf), ("%.4f"):format(log.eval.linf),
+    ("%.4f"):format(log.max_abs_error), ("%.4f"):format(log.eval.max_abs_error),
     ("%.5f"):format(h.first_mean), ("%.5f"):format(h.first_min),
     ("%.1e"):format(h.first_std) }
   curves[i] = curve
-  run:claim(label .. ": the task is learnt", log.linf, "<", opt.stop_linf)
+  run:claim(label .. ": the task is learnt", log.max_abs_error, "<",
+    opt.stop_max_abs_error)
   run:claim(label .. ": mean BOS weight on plain rows", h.first_mean, ">=", 0.999)
   -- A run that a lucky batch stops early has a little less: 0.9987 was the least of
   -- twenty seeds.
@@ -192,7 +195,7 @@ local function long(cap)
   local h = lab.sinks(model, batch, { maps = false }).heads[1]
   local first, plain = first_weights(model, batch)
   local certificate = lab.certify(model, task, { starts = starts })
-  local r = { cap = cap, linf = certificate.sampled, worst = certificate.worst,
+  local r = { cap = cap, max_abs_error = certificate.sampled, worst = certificate.worst,
     mean = h.first_mean, min = h.first_min, max = (first * plain):max():item(),
     floor = floor_of(1 - h.first_min), predicted = cap and floor_of_cap(cap) }
   run:add(label, { train = log, cap = r })
@@ -203,7 +206,7 @@ local function cells(r)
   return { r.cap and ("%g"):format(r.cap) or "none", ("%.4f"):format(r.mean),
     ("%.4f"):format(r.min), ("%.4f"):format(r.max), ("%.2g"):format(r.floor),
     r.predicted and ("%.2g"):format(r.predicted) or "-",
-    ("%.2g"):format(r.linf), ("%.2g"):format(r.worst) }
+    ("%.2g"):format(r.max_abs_error), ("%.2g"):format(r.worst) }
 end
 
 local series = {}
@@ -220,7 +223,7 @@ if opt.capped then
     -- NaN between them: points, not a line.
     ends.x[2 * i], ends.y[2 * i] = 0 / 0, 0 / 0
     ends.x[2 * i + 1], ends.y[2 * i + 1] = 1 - r.min, r.worst
-    least = math.min(least, r.linf)
+    least = math.min(least, r.max_abs_error)
     run:claim(("cap %g: worst error, against the floor of its smallest weight")
       :format(cap), r.worst, ">=", r.floor)
     run:claim(("cap %g: the floor of a row at the cap, over the worst error without one")
@@ -231,7 +234,7 @@ if opt.capped then
   run:table({ "cap", "BOS mean", "BOS min", "BOS max", "floor",
     "predicted", "error, sample", "worst error" }, cap_rows)
   run:claim("the least error of a sample under a cap, over that without one",
-    least / free.linf, ">=", 10)
+    least / free.max_abs_error, ">=", 10)
   series[#series + 1] = ends
 end
 

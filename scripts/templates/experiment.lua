@@ -12,7 +12,7 @@ local opt = lab.options {
   seq_len = { default = 8, doc = "tokens of a sequence", min = 4 },
   max_steps = { default = 3000, doc = "at most so many updates", min = 1 },
   lr = { default = 3e-3, doc = "learning rate", above = 0 },
-  stop_linf = { default = 0.05,
+  stop_max_abs_error = { default = 0.05,
     doc = "stop when the largest error of a batch is below this", min = 0 },
   samples = { default = 500, doc = "sequences to measure on", min = 1 },
   seed = { default = 0, doc = "of the parameters and the data", min = 0 },
@@ -31,7 +31,7 @@ for _, mechanism in ipairs(opt.attention) do
 
   local log = lab.train(model, task, {
     optimizer = lab.optim.adam { lr = opt.lr }, batch = 64, steps = opt.max_steps,
-    stop = { linf = opt.stop_linf }, seed = opt.seed })
+    stop = { max_abs_error = opt.stop_max_abs_error }, seed = opt.seed })
 
   -- Fresh sequences with the trigger at one place, so that rows can be compared.
   local batch = task:batch { n = opt.samples, trigger = opt.seq_len - 2 }
@@ -41,7 +41,7 @@ for _, mechanism in ipairs(opt.attention) do
   run:figure(mechanism .. "-weights", lab.plot.heads(sinks,
     { title = mechanism, samples = opt.samples }))
 
-  rows[#rows + 1] = { mechanism, log.steps, ("%.3f"):format(log.eval.linf),
+  rows[#rows + 1] = { mechanism, log.steps, ("%.3f"):format(log.eval.max_abs_error),
     ("%.4f"):format(sinks.first.mean) }
   local steps, losses = {}, {}
   for i, entry in ipairs(log.log) do steps[i], losses[i] = entry.step, entry.loss end

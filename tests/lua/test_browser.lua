@@ -120,7 +120,7 @@ check.test("heads, quantities and models are switched", function()
     "eval document.querySelectorAll('.pane').length",
     choose("source-b", -1, "document.querySelectorAll('.pane').length"),
     choose("source-a", 1, "document.querySelector('.pane h3').textContent"),
-    choose("curve-column", "linf",
+    choose("curve-column", "max_abs_error",
       "document.querySelector('#curve-plot svg').getAttribute('aria-label')"),
     "click #curve-log",
     "eval document.querySelectorAll('#curve-plot > svg path').length" }
@@ -143,7 +143,7 @@ check.test("heads, quantities and models are switched", function()
   check.equal(v[10], 2)
   check.equal(v[11], 1)
   check.equal(v[12], "relu, layer 2 head 2")
-  check.contains(v[13], "linf over training steps: softmax from ")
+  check.contains(v[13], "max_abs_error over training steps: softmax from ")
   check.equal(v[14], 2)
 end)
 

@@ -98,7 +98,7 @@ check.test("what cannot be certified is said", function()
     lab.model.transformer { task = task, d_model = 4 }, task)
   task = lab.task.trigger_mean {}
   local model = lab.model.attention_only { task = task }
-  check.raises("option 'norm' is 'l1'; it must be linf or l2", lab.certify, model, task,
+  check.raises("option 'norm' is 'l1'; it must be max or l2", lab.certify, model, task,
     { norm = "l1" })
   model.params.flat:fill(0 / 0)
   check.raises("the error of model attention_only on task 'trigger_mean' is NaN",

@@ -14,7 +14,7 @@ check.test("new experiment: a script that runs, holds its claims and has options
     local r = sinklab("new", "experiment", "mine")
     check.equal({ r.code, r.err }, { 0, "" })
     check.contains(r.out, "sinklab run mine.lua")
-    r = sinklab("run", "mine", "--samples=50", "--stop_linf=0.2", "--out=out")
+    r = sinklab("run", "mine", "--samples=50", "--stop_max_abs_error=0.2", "--out=out")
     check.equal(r.code, 0, r.err)
     check.contains(r.out, "holds  softmax sinks")
     check.contains(r.out, "holds  relu does not")
@@ -26,7 +26,7 @@ check.test("new experiment: a script that runs, holds its claims and has options
     end
     r = sinklab("run", "mine", "--help")
     check.contains(r.out, "mine: say here in one line")
-    check.contains(r.out, "--max_steps=3000          at most so many updates")
+    check.contains(r.out, "--max_steps=3000            at most so many updates")
   end)
 
 check.test("new experiment: names are checked, nothing is overwritten", function()

@@ -73,13 +73,13 @@ end
 --- Everything of one head; weights[s][i][j], outputs[s][t] = || W_O v_t ||.
 local function brute(b, weights, scores, outputs, threshold)
   local r = { classes = {}, padded_rows = S * T, segments = 0, groups = {}, column = {},
-    sink = {}, column_proxy = {} }
+    sink = {}, column_over_rowsum = {} }
   local values, names = {}, { "plain", "first", "trigger", "boundary" }
   for _, c in ipairs(names) do values[c] = {} end
-  local a1, proxies, norms, drains, h_columns, cw = {}, {}, {}, {}, {}, {}
+  local a1, over_rowsums, norms, norm_ratios, h_columns, cw = {}, {}, {}, {}, {}, {}
   local null, above, shares, even, largest = {}, {}, {}, {}, {}
   for _, k in ipairs { 1, 4, 8 } do shares[k], even[k], largest[k] = {}, {}, {} end
-  for k = 1, T do r.column[k], r.sink[k], r.column_proxy[k] = {}, {}, {} end
+  for k = 1, T do r.column[k], r.sink[k], r.column_over_rowsum[k] = {}, {}, {} end
   for g = 1, 3 do r.groups[g] = { first = {}, dormant = {} } end
   local triggers, groups = b.trigger:totable(), b.groups:totable()
   for s = 1, S do
@@ -97,10 +97,10 @@ local function brute(b, weights, scores, outputs, threshold)
           top = math.max(top, math.abs(w[j]))
         end
         local x = { first = w[first], row_mass = sum_of(w, first, i), abs_mass = size,
-          proxy = w[first] / (size + 1e-8), entropy = entropy(w, first, i),
+          first_over_rowsum = w[first] / (size + 1e-8), entropy = entropy(w, first, i),
           contribution = math.abs(w[first]) * outputs[s][first],
           largest_first = w[first] ~= 0 and math.abs(w[first]) >= top and 1 or 0,
-          zeros = zeros / (i - first + 1),
+          sparsity = zeros / (i - first + 1),
           sink_logit = i > first + 1
               and q[first] - sum_of(q, first + 1, i - 1) / (i - first - 1) or nil }
         x.entropy_share = i > first and x.entropy / math.log(i - first + 1) or 0
@@ -133,29 +133,29 @@ local function brute(b, weights, scores, outputs, threshold)
       local a, p = {}, {}
       local hmax, nonzero = 0, 0
       for k = first, last do
-        local sum, proxy, column = 0, 0, {}
+        local sum, over_rowsum, column = 0, 0, {}
         for i = k, last do
           sum = sum + rows[i].w[k]
-          proxy = proxy + math.abs(rows[i].w[k]) / (rows[i].size + 1e-8)
+          over_rowsum = over_rowsum + math.abs(rows[i].w[k]) / (rows[i].size + 1e-8)
           column[i] = rows[i].size > 0 and rows[i].w[k] / rows[i].size or 0
           if k == first and rows[i].w[k] ~= 0 then nonzero = nonzero + 1 end
         end
-        a[k], p[k] = sum / (last - k + 1), proxy / (last - k + 1)
+        a[k], p[k] = sum / (last - k + 1), over_rowsum / (last - k + 1)
         if last > k then
           hmax = math.max(hmax, entropy(column, k, last) / math.log(last - k + 1))
         end
         table.insert(r.column[k - first + 1], a[k])
-        table.insert(r.column_proxy[k - first + 1], p[k])
+        table.insert(r.column_over_rowsum[k - first + 1], p[k])
         table.insert(r.sink[k - first + 1], a[k] > threshold and 1 or 0)
       end
       r.segments = r.segments + 1
       table.insert(a1, a[first] > threshold and 1 or 0)
-      table.insert(proxies, p[first] > threshold and 1 or 0)
+      table.insert(over_rowsums, p[first] > threshold and 1 or 0)
       table.insert(norms, outputs[s][first])
       table.insert(h_columns, hmax)
       table.insert(cw, nonzero > 0 and a[first] * n / nonzero or 0)
       if n > 1 then
-        table.insert(drains, outputs[s][first]
+        table.insert(norm_ratios, outputs[s][first]
           / (sum_of(outputs[s], first + 1, last) / (n - 1)))
       end
       local over, more, tried = 0, 0, 0
@@ -176,8 +176,10 @@ local function brute(b, weights, scores, outputs, threshold)
     r.classes[c] = { rows = #(values[c].first or {}) }
     for name, list in pairs(values[c]) do r.classes[c][name] = mean(list) end
   end
-  r.rate, r.proxy_rate, r.value_norm = mean(a1), mean(proxies), mean(norms)
-  r.drain, r.column_entropy, r.column_weight = mean(drains), mean(h_columns), mean(cw)
+  r.rate, r.first_over_rowsum_rate, r.value_norm = mean(a1), mean(over_rowsums),
+    mean(norms)
+  r.first_norm_ratio, r.column_entropy, r.column_weight = mean(norm_ratios),
+    mean(h_columns), mean(cw)
   r.null_rate, r.null_above = mean(null), mean(above)
   for _, k in ipairs { 1, 4, 8 } do
     r["share_" .. k] = mean(shares[k])
@@ -190,7 +192,7 @@ local function brute(b, weights, scores, outputs, threshold)
   end
   for k = 1, T do
     r.column[k], r.sink[k] = mean(r.column[k]), mean(r.sink[k])
-    r.column_proxy[k] = mean(r.column_proxy[k])
+    r.column_over_rowsum[k] = mean(r.column_over_rowsum[k])
   end
   return r
 end
@@ -237,7 +239,7 @@ for _, map in ipairs { "softmax", "relu", "softpick" } do
       local scores, outputs = by_hand(model, b.x, h)
       local want = brute(b, weights, scores, outputs, 0.25)
       local head = got.heads[h]
-      for _, key in ipairs { "column", "sink", "column_proxy" } do
+      for _, key in ipairs { "column", "sink", "column_over_rowsum" } do
         compare(got[key]:select(1, 1):select(1, h):totable(), want[key], key)
         want[key] = nil
       end
@@ -320,8 +322,9 @@ check.test("how many sequences there are at once, and how often", function()
     local got = lab.sinks(model, { x = repeated(plain.x, n),
       trigger = repeated(plain.trigger, n) }, options)
     for h = 1, 4 do
-      for _, key in ipairs { "first_mean", "first_min", "rate", "proxy", "entropy",
-        "contribution", "value_norm", "null_rate", "column_entropy", "drain",
+      for _, key in ipairs { "first_mean", "first_min", "rate", "first_over_rowsum",
+        "entropy",
+        "contribution", "value_norm", "null_rate", "column_entropy", "first_norm_ratio",
         "sink_logit", "trigger_first" } do
         check.close(got.heads[h][key], want.heads[h][key], 1e-13, 1e-13, n .. " " .. key)
       end
@@ -349,8 +352,10 @@ check.test("packed documents measure as they do alone", function()
     check.equal({ b.segments, b.plain_rows, b.first_rows, b.boundary_rows },
       { S, a.plain_rows, 1, S - 1 })
     for _, key in ipairs { "first_mean", "first_min", "first_std", "first_all", "rate",
-      "proxy_rate", "proxy", "row_mass", "entropy", "contribution", "value_norm",
-      "null_rate", "null_above", "column_entropy", "column_weight", "drain", "key_drain",
+      "first_over_rowsum_rate", "first_over_rowsum", "row_mass", "entropy",
+      "contribution", "value_norm",
+      "null_rate", "null_above", "column_entropy", "column_weight", "first_norm_ratio",
+      "first_key_norm_ratio",
       "sink_logit", "trigger_first" } do
       check.close(b[key], a[key], 1e-13, 1e-13, key)
     end
@@ -361,7 +366,8 @@ check.test("packed documents measure as they do alone", function()
 end)
 
 check.test("full attention is not packed", function()
-  local full = model_of("softmax", { attention = { mechanism = "softmax", causal = false } })
+  local full = model_of("softmax", {
+    attention = { mechanism = "softmax", causal = false } })
   local b = labelled(task)
   check.raises("packed documents need causal attention", lab.sinks, full, b)
   b.documents = nil
@@ -422,7 +428,7 @@ check.test("a row that sees nothing is counted and left out", function()
     { S, S * 8, S, S })
   for key, value in pairs(head) do
     check.equal(value == value or key == "trigger_first" or key == "contribution"
-      or key == "value_norm" or key == "drain", true, key)
+      or key == "value_norm" or key == "first_norm_ratio", true, key)
   end
   -- a_1 counts the nine rows that are left
   check.close(found.column:select(1, 1):select(1, 1):totable()[1] * 9,

@@ -47,11 +47,12 @@ check.test("the manual says what plugins say, and what was measured", function()
   } do check.contains(text, part) end
   check.equal(text:find("FAIL", 1, true), nil)
   -- The measured row of the terminal is the manual's.
-  local steps, linf = r.out:match "\nsinklogit +(%- %-) +(%d%.%d+ to %d%.%d+)"
-  check.contains(text, ("| sinklogit | %s | %s |"):format(steps, linf))
+  local steps, max_abs_error = r.out:match "\nsinklogit +(%- %-) +(%d%.%d+ to %d%.%d+)"
+  check.contains(text, ("| sinklogit | %s | %s |"):format(steps, max_abs_error))
 end)
 
-check.test("softpick by hand: no error, no weight on BOS, and a proxy of 1", function()
+check.test("softpick by hand: no error, no weight on BOS, and first_over_rowsum 1",
+  function()
   local r = run("--only=softpick")
   check.equal(r.code, 2, r.err)
   local _, holds = r.out:gsub("\nholds  softpick witness: ", "")

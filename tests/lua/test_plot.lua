@@ -151,14 +151,16 @@ check.test("curves of trainings", function()
   local function training(scale)
     local log = {}
     for i = 1, 4 do
-      log[i] = { step = 10 * i, loss = scale / i, linf = scale, lr = 1, time = i }
+      log[i] = { step = 10 * i, loss = scale / i, max_abs_error = scale, lr = 1,
+        time = i }
     end
     log[4].probe = 5
     return { steps = 40, log = log }
   end
   local a, b = training(1), training(2)
   check.contains(plot.lines({ { log = a } }):text(80), "1 to 0.25")
-  check.contains(plot.lines({ { log = a.log, key = "linf" } }):text(80), "1 to 1")
+  check.contains(plot.lines({ { log = a.log, key = "max_abs_error" } }):text(80),
+    "1 to 1")
   check.contains(plot.lines({ { log = a, key = "probe" } }):text(80), "across: 40 to 40")
   local text = plot.lines({ { label = "softmax", runs = { a, b.log } } },
     { xlabel = "step", ylabel = "loss" }):text(80)

@@ -28,7 +28,7 @@ check.test("when probes measure, and that training does not notice", function()
     local log, model = trained { probes = { sinks = { every = every, samples = 8 } } }
     check.equal(steps(log), want)
     check.equal((model.params.flat - same.params.flat):abs():max():item(), 0.0)
-    check.equal({ log.loss, log.linf }, { plain.loss, plain.linf })
+    check.equal({ log.loss, log.max_abs_error }, { plain.loss, plain.max_abs_error })
   end
   check.equal(steps((trained { steps = 0, probes = { sinks = {} } })), "0*")
 end)
@@ -38,7 +38,8 @@ check.test("what they measure is lab.sinks of the model as it is", function()
   local log, model = trained { probes = { sinks = { every = 5, batch = batch,
     heads = true } } }
   local found, last = lab.sinks(model, batch), log.log[#log.log]
-  for _, key in ipairs { "first", "proxy", "row_mass", "contribution", "value_norm",
+  for _, key in ipairs { "first", "first_over_rowsum", "row_mass", "contribution",
+    "value_norm",
     "rate" } do
     check.equal(last["sinks_" .. key .. "_mean"], found[key].mean, key)
     check.equal(last["sinks_" .. key .. "_max"], found[key].max, key)

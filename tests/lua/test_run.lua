@@ -35,8 +35,9 @@ end)
 
 check.test("a complete run: keys in order, values with their types", function()
   local r = run(begin .. [[
-    local log = { steps = 2, stopped_by = "linf", loss = 0.5, linf = 0.004,
-      wall_s = 1.5, steps_per_s = 4.0 / 3, eval = { samples = 10, linf = 0.1 },
+    local log = { steps = 2, stopped_by = "max_abs_error", loss = 0.5,
+      max_abs_error = 0.004,
+      wall_s = 1.5, steps_per_s = 4.0 / 3, eval = { samples = 10, max_abs_error = 0.1 },
       log = { { step = 0, loss = 1.5, lr = 0.1, time = 0.0 },
         { step = 1, loss = 0 / 0, lr = 0.1, time = 0.5, gap = 2 } } }
     run:add("softmax", { train = log, sinks = { samples = 4, threshold = 0.3,
@@ -62,9 +63,10 @@ check.test("a complete run: keys in order, values with their types", function()
   check.equal(t.error, nil)
   check.equal(t.started:match "^%d%d%d%d%-%d%d%-%d%dT%d%d:%d%d:%d%dZ$", t.started)
   check.equal(type(t.wall_s), "number")
-  check.equal(t.results.softmax.train, { steps = 2, stopped_by = "linf", loss = 0.5,
-    linf = 0.004, wall_s = 1.5, steps_per_s = 4.0 / 3 })
-  check.equal(t.results.softmax.eval, { samples = 10, linf = 0.1 })
+  check.equal(t.results.softmax.train, { steps = 2, stopped_by = "max_abs_error",
+    loss = 0.5,
+    max_abs_error = 0.004, wall_s = 1.5, steps_per_s = 4.0 / 3 })
+  check.equal(t.results.softmax.eval, { samples = 10, max_abs_error = 0.1 })
   check.equal(t.results.softmax.sinks.heads, { { layer = 1, head = 1,
     first_mean = 0.99, contribution = lab.json.null } })
   check.equal(t.claims, { { text = "it sinks", value = 0.99, op = ">=", bound = 0.98,
@@ -78,7 +80,7 @@ check.test("a complete run: keys in order, values with their types", function()
     last = at
   end
   check.equal(process.read(folder .. "/o/train-softmax.csv"),
-    "step,loss,linf,lr,time,gap\n0,1.5,,0.1,0.0,\n1,nan,,0.1,0.5,2\n")
+    "step,loss,max_abs_error,lr,time,gap\n0,1.5,,0.1,0.0,\n1,nan,,0.1,0.5,2\n")
 end)
 
 check.test("results keep the order in which they were added", function()
@@ -293,7 +295,7 @@ for signal, code in pairs { INT = 130, TERM = 143 } do
     check.equal(t.results.a.train.stopped_by, "interrupted")
     check.equal(#t.claims, 0)
     local csv = process.read(folder .. "/o/train-a.csv")
-    check.contains(csv, "step,loss,linf,lr,time\n")
+    check.contains(csv, "step,loss,max_abs_error,lr,time\n")
     check.contains(csv, "\n" .. t.results.a.train.steps .. ",")
   end)
 end

@@ -59,8 +59,9 @@ check.test("NaN weights are no sink and no absence of one", function()
   local found = lab.sinks(model, with { x = nan, groups = core.zeros({ 4 }, "f64") },
     { measures = { "columns", "share" }, thresholds = { 0.5 } })
   local h = found.heads[1]
-  for name, value in pairs { rate = h.rate, proxy_rate = h.proxy_rate,
-    largest_first = h.largest_first, zeros = h.zeros, largest_1 = h.largest_1,
+  for name, value in pairs { rate = h.rate,
+    first_over_rowsum_rate = h.first_over_rowsum_rate,
+    largest_first = h.largest_first, sparsity = h.sparsity, largest_1 = h.largest_1,
     dormant = h.groups[1].dormant, curve = h.curve[1].rate,
     sink = found.sink:totable()[1][1][1], sink_k = found:sink_k(2) } do
     check.equal(value ~= value, true, name .. " is NaN")

@@ -40,7 +40,7 @@ end)
 local function problem(dtype)
   local w = core.zeros({ 4 }, dtype)
   local goal = core.tensor({ 1, 2, 3, 4 }, dtype)
-  local program, loss, linf = core.record(function()
+  local program, loss, max_abs_error = core.record(function()
     local t = core.generator(5, { dtype = dtype })
     local noise = t:uniform(-0.1, 0.1, { 2, 4 })
     local got = core.add(core.zeros({ 2, 4 }, dtype), w)
@@ -49,12 +49,13 @@ local function problem(dtype)
   end)
   program:want(w)
   program:loss(loss)
-  return w, program, loss, linf
+  return w, program, loss, max_abs_error
 end
 
 local function trainer_of(more)
-  local w, program, loss, linf = problem(more.dtype or "f64")
-  local o = { program = program, parameters = w, loss = loss, linf = linf, batch = 8,
+  local w, program, loss, max_abs_error = problem(more.dtype or "f64")
+  local o = { program = program, parameters = w, loss = loss,
+    max_abs_error = max_abs_error, batch = 8,
     shard = 2, groups = 2, schedule = core.schedule("constant", { lr = 0.4 }),
     optimizer = { kind = "sgd" }, seed = 3 }
   more.dtype = nil
@@ -71,17 +72,18 @@ check.test("a run says how far it came", function()
   check.equal({ p.step, p.stopped }, { 60 })
   check.close(w:totable(), { 1, 2, 3, 4 }, 0.05)
   check.close(p.loss, 0.1 ^ 2 / 3, 0.004)
-  check.equal(p.linf < 0.16, true)
+  check.equal(p.max_abs_error < 0.16, true)
   check.equal(p.gradient_norm > 0 and p.seconds > 0, true)
   check.equal(tostring(trainer), "trainer")
-  local loss, linf = trainer:evaluate(100)
+  local loss, max_abs_error = trainer:evaluate(100)
   check.close(loss, 0.1 ^ 2 / 3, 0.002)
-  check.equal(linf < 0.16, true)
+  check.equal(max_abs_error < 0.16, true)
   check.raises("evaluate: 7 samples", trainer.evaluate, trainer, 7)
 end)
 
 check.test("training stops where it is told", function()
-  for name, stop in pairs { loss = { loss = 0.01 }, linf = { linf = 0.3 },
+  for name, stop in pairs { loss = { loss = 0.01 },
+    max_abs_error = { max_abs_error = 0.3 },
     steps = { steps = 7 }, plateau = { plateau = 20, plateau_delta = 0.1 },
     seconds = { seconds = 1e-9 } } do
     local trainer = trainer_of { stop = stop }
@@ -134,8 +136,8 @@ check.test("mistakes in trainers are named", function()
     { optimizer = { kind = "adma" } })
   refuse("optimizer: beta1 is 1, allowed is 0 <= beta1 < 1",
     { optimizer = { kind = "adam", beta1 = 1 } })
-  refuse("trainer.stop: no option 'linff' (did you mean 'linf'?)",
-    { stop = { linff = 1 } })
+  refuse("trainer.stop: no option 'max_abs_err' (did you mean 'max_abs_error'?)",
+    { stop = { max_abs_err = 1 } })
   refuse("trainer.schedule: expected a list of points, got number", { schedule = 1 })
   refuse("trainer.loss: expected a tensor, got number", { loss = 3 })
   refuse("trainer.program: expected a program, got number", { program = 3 })

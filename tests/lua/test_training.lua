@@ -29,7 +29,7 @@ check.test("a training says how it went", function()
   check.equal(log.log[3].time <= log.wall_s and log.steps_per_s > 0, true)
   -- 16 sequences in 8 groups are shards of 2: all 50 are whole shards.
   check.equal(log.eval.samples, 50)
-  check.equal(log.eval.mse > 0 and log.eval.linf > 0, true)
+  check.equal(log.eval.mse > 0 and log.eval.max_abs_error > 0, true)
   check.equal(train(make(), { steps = 3 }).eval, nil)
   check.equal(train(make(), { steps = 0 }).steps, 0)
 end)
@@ -40,7 +40,7 @@ check.test("evaluation is on the batch of step 0 of the seed", function()
   local batch = task:batch { n = 40, seed = 7, dtype = "f64" }
   local y = model:forward(batch.x)
   check.close(log.eval.mse, core.mse(y, batch.y):item(), 0, 1e-12)
-  check.close(log.eval.linf, core.max_abs_error(y, batch.y):item(), 0, 1e-12)
+  check.close(log.eval.max_abs_error, core.max_abs_error(y, batch.y):item(), 0, 1e-12)
 end)
 
 check.test("training learns, and repeats by its seeds", function()
@@ -55,7 +55,7 @@ check.test("training learns, and repeats by its seeds", function()
 end)
 
 check.test("stop tests", function()
-  local reasons = { linf = { linf = 10 }, loss = { loss = 10 },
+  local reasons = { max_abs_error = { max_abs_error = 10 }, loss = { loss = 10 },
     plateau = { plateau = 5, plateau_delta = 0.9 }, seconds = { seconds = 1e-9 } }
   for reason, stop in pairs(reasons) do
     local log = train(make(), { steps = 1000, stop = stop })
@@ -63,7 +63,7 @@ check.test("stop tests", function()
     check.equal(log.steps < 1000, true)
   end
   -- The model that passed the test is kept: no step was made.
-  check.equal(train(make(), { stop = { linf = 10 } }).steps, 0)
+  check.equal(train(make(), { stop = { max_abs_error = 10 } }).steps, 0)
 end)
 
 check.test("shards and groups: any cut that divides the batch", function()
@@ -125,10 +125,11 @@ check.test("a task without a largest error", function()
   local model = lab.model.transformer { task = ids, d_model = 8 }
   local log = lab.train(model, ids, { steps = 60, batch = 8, quiet = true, eval = 8,
     optimizer = lab.optim.adam { lr = 1e-2 }, log_every = 1 })
-  check.equal({ log.linf, log.eval.linf, log.eval.mse }, {})
+  check.equal({ log.max_abs_error, log.eval.max_abs_error, log.eval.mse }, {})
   check.equal(log.eval.loss < log.log[1].loss, true)
-  check.raises("task 'ids' has no largest error for stop.linf to test", lab.train, model,
-    ids, { stop = { linf = 0.1 } })
+  check.raises("task 'ids' has no largest error for stop.max_abs_error to test",
+    lab.train, model,
+    ids, { stop = { max_abs_error = 0.1 } })
 end)
 
 check.test("mistakes are named", function()
@@ -142,8 +143,9 @@ check.test("mistakes are named", function()
   refuse("must be made by lab.optim (try lab.optim.adam", model, task,
     { optimizer = "adam" })
   refuse("no such option 'step' (did you mean 'steps'?)", model, task, { step = 1 })
-  refuse("lab.train: stop: no such option 'lin' (did you mean 'linf'?)", model, task,
-    { stop = { lin = 1 } })
+  refuse("lab.train: stop: no such option 'max_abs_err' (did you mean 'max_abs_error'?)",
+    model, task,
+    { stop = { max_abs_err = 1 } })
   check.raises("lab.sinks: the first argument must be a model", lab.sinks, task, {})
   check.raises("lab.sinks: the batch is f64, the model f32", lab.sinks, model,
     task:batch { dtype = "f64" })

@@ -44,13 +44,14 @@ end
 
 local function head_of(...) return measured(...).heads[1] end
 
-check.test("raw weight and its row-normalised proxy can disagree completely", function()
+check.test("raw weight and first_over_rowsum can disagree completely", function()
   -- softpick on the paper's task, seed 0: 0.0022 of raw weight, all of it on BOS
   local head = head_of({ rows_of(16, function(_, j) return j == 1 and 0.0022 or 0 end) },
     nil, { 5 }, 1)
   check.close({ head.first_mean, head.row_mass, head.rate }, { 0.0022, 0.0022, 0 }, 1e-15)
-  check.close(head.proxy, 0.0022 / (0.0022 + 1e-8), 1e-12)
-  check.close({ head.proxy_rate, head.contribution }, { 1, 0.0022 * 5 }, 1e-12)
+  check.close(head.first_over_rowsum, 0.0022 / (0.0022 + 1e-8), 1e-12)
+  check.close({ head.first_over_rowsum_rate, head.contribution }, { 1, 0.0022 * 5 },
+    1e-12)
 end)
 
 check.test("weight 1 on a value of 0 is free and contributes nothing", function()
@@ -137,7 +138,7 @@ check.test("a column's weight over its non-zero entries", function()
   check.close({ found.column:totable()[1][1][1], found.heads[1].column_weight },
     { 0.4, 0.8 }, 1e-15)
   -- softpick's sparsity is of visible entries
-  check.close(found.heads[1].classes.plain.zeros,
+  check.close(found.heads[1].classes.plain.sparsity,
     ((1 + 1) / 2 * 0 + 1 + 2 / 3 + 1 + 4 / 5 + 1 + 6 / 7 + 1 + 8 / 9 + 1) / 9, 1e-12)
 end)
 

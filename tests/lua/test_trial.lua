@@ -24,7 +24,7 @@ check.test("what a point says is what is trained", function()
     check.equal(r.error ~= base.error or r.first ~= base.first, true, key)
   end
   local solved = trial.run { task = "idle", steps = 500 }
-  check.equal({ solved.stopped_by, solved.error < 0.1 }, { "linf", true })
+  check.equal({ solved.stopped_by, solved.error < 0.1 }, { "max_abs_error", true })
   check.equal(trial.run { mechanism = "softmax+sigmoid_gate", steps = 1, batch = 8,
     samples = 8 }.first > 0, true)
 end)
@@ -95,8 +95,8 @@ check.test("what cannot be measured is refused before anything is trained", func
     local r = process.run { "run", name, "--trigger_pos=40", "--out=" .. folder .. "/no" }
     check.equal({ r.code, r.out }, { 1, "" }, name)
     check.contains(r.err, "option 'trigger' is 40; the sequence has 16 tokens")
-    check.contains(process.run({ "run", name, "--stop_linf=-1" }).err,
-      "--stop_linf=-1: must be at least 0")
+    check.contains(process.run({ "run", name, "--stop_max_abs_error=-1" }).err,
+      "--stop_max_abs_error=-1: must be at least 0")
   end
   check.equal(io.open(folder .. "/no/run.json"), nil)
 end)

@@ -94,12 +94,12 @@ local function attention_of(p)
 end
 
 --- Train one model and measure it.
--- @param point  { task = name, mechanism = mechanism, or "mechanism+gate", seed =, ... }: fields of
---               `defaults`, and d_model, seq_len, default
+-- @param point  { task = name, mechanism = mechanism, or "mechanism+gate", seed =, ... }:
+--               fields of `defaults`, and d_model, seq_len, default
 -- @return { steps, stopped_by, error (largest of fresh sequences, or for token ids the
 --         mean loss above the least one), loss, first (mean weight on position 1, of the
---         head where it is largest), layer, head, contribution, proxy, row_mass,
---         value_norm (of that head; nil without weights) }
+--         head where it is largest), layer, head, contribution, first_over_rowsum,
+--         row_mass, value_norm (of that head; nil without weights) }
 function trial.run(point)
   local entry, p = trial.tasks[point.task or defaults.task], {}
   for _, from in ipairs { defaults, entry.model or {}, point } do
@@ -115,11 +115,11 @@ function trial.run(point)
   local log = train(m, asked, { optimizer = optimizers[p.optimizer](p), batch = p.batch,
     steps = math.ceil(p.steps * (entry.share or 1)), seed = p.seed, eval = 0,
     log_every = math.max(1, p.steps),
-    stop = asked.vocab and {} or { linf = p.stop }, quiet = true })
+    stop = asked.vocab and {} or { max_abs_error = p.stop }, quiet = true })
   local batch = asked:batch { n = p.samples, seed = 1 }
-  local loss, linf = asked.loss(m:forward(batch.x), batch)
+  local loss, max_abs_error = asked.loss(m:forward(batch.x), batch)
   local out = { steps = log.steps, stopped_by = log.stopped_by, loss = loss:item() }
-  out.error = linf and linf:item() or out.loss - least(asked, batch)
+  out.error = max_abs_error and max_abs_error:item() or out.loss - least(asked, batch)
   if m.mechanism.has_weights then
     local shown = entry.sinks and entry.sinks(p) or asked
     local found = sinks(m, shown:batch { n = p.samples, seed = 2 }, { maps = false })
@@ -128,7 +128,8 @@ function trial.run(point)
       if not best or h.first_mean > best.first_mean then best = h end
     end
     out.first, out.layer, out.head = best.first_mean, best.layer, best.head
-    for _, key in ipairs { "contribution", "proxy", "row_mass", "value_norm" } do
+    for _, key in ipairs { "contribution", "first_over_rowsum", "row_mass",
+      "value_norm" } do
       out[key] = best[key]
     end
   end

@@ -38,7 +38,9 @@ local function text(self, p)
   local rate = p.seconds > 0 and p.step / p.seconds or 0
   local parts = { ("%s  step %d"):format(self.label, p.step),
     ("%.0f steps/s"):format(rate), ("loss %.2e"):format(p.loss) }
-  if p.linf then parts[#parts + 1] = ("linf %.4f"):format(p.linf) end
+  if p.max_abs_error then
+    parts[#parts + 1] = ("max_abs_error %.4f"):format(p.max_abs_error)
+  end
   return parts, rate
 end
 

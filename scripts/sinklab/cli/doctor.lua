@@ -87,9 +87,9 @@ end)
 add("a witness solves its task exactly (f64)", function()
   local witness = require "sinklab.theorem.witness"
   local task = require "sinklab.task".trigger_mean {}
-  local linf, found = witness.measure(witness.relu(task), task, 64)
-  return linf < 1e-12 and found.first.max == 0,
-    ("error %.1e, weight on position 1 %g"):format(linf, found.first.max)
+  local max_abs_error, found = witness.measure(witness.relu(task), task, 64)
+  return max_abs_error < 1e-12 and found.first.max == 0,
+    ("error %.1e, weight on position 1 %g"):format(max_abs_error, found.first.max)
 end)
 
 add("training lowers the loss", function()

@@ -168,8 +168,8 @@ function help.index()
   return index
 end
 
---- The options that a text names in braces, "{ linf = ..., loss = ..., quiet }", and
--- behind them those "of lab.sinks: maps, keep".
+--- The options that a text names in braces, "{ max_abs_error = ..., loss = ..., quiet }",
+-- and behind them those "of lab.sinks: maps, keep".
 -- @return list of { name, what it means }
 function help.in_braces(said)
   local out, depth, from = {}, 0, 2

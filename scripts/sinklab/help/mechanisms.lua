@@ -169,13 +169,13 @@ function docs.write(path, given)
 One layer of one head, width %d, %d tokens, batches of %d, Adam with rate %g,
 seeds %d to %d, at most %d steps; a run stops when a batch's largest error is below
 %g. The error is the largest on 4096 fresh sequences. The other numbers are means
-over plain rows of %d sequences with the trigger at %d: the weight on position 1, its
-share of the row's absolute weights (proxy), the sum of a row (mass), what a mechanism
-leaves on nothing or a key bias takes (mass on no token), and the norm of what position
-1 adds to the output before a gate. `to` joins the smallest and the largest seed; `-`:
+over plain rows of %d sequences with the trigger at %d: the weight on position 1,
+its share of the row's absolute weights (first_over_rowsum), the sum of a row (mass),
+the weight left on nothing or taken by a key bias (mass on no token), and the norm that
+position 1 adds to the output before a gate. `to` joins the smallest and the largest seed; `-`:
 did not reach the stop, or there is no such number.
 ]]):format(s.d_model, s.seq_len, s.batch_size, s.lr, s.seed, s.seed + s.seeds - 1,
-      s.max_steps, s.stop_linf, s.samples, s.trigger_pos),
+      s.max_steps, s.stop_max_abs_error, s.samples, s.trigger_pos),
     grid(given.names, given.rows), "",
     "With the model's `attention` option (and `scale = 1`):", "",
     grid({ "label", "attention" }, configured), "",

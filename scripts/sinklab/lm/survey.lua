@@ -9,8 +9,8 @@ local LISTED = 40
 
 local columns = { { "layer", "%d" }, { "head", "%d" }, { "first_mean", "%.4f" },
   { "rate", "%.2f" }, { "second_most", "%s" }, { "row_mass", "%.4f" },
-  { "null_mass", "%.4f" }, { "proxy", "%.4f" }, { "entropy", "%.3f" },
-  { "contribution", "%.4f" }, { "value_norm", "%.3g" }, { "drain", "%.3f" } }
+  { "null_mass", "%.4f" }, { "first_over_rowsum", "%.4f" }, { "entropy", "%.3f" },
+  { "contribution", "%.4f" }, { "value_norm", "%.3g" }, { "first_norm_ratio", "%.3f" } }
 
 --- The position after the first that gets most weight (mean over the rows that see it),
 -- and that weight; nil where columns were not measured.

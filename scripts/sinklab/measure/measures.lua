@@ -10,15 +10,15 @@ local measures = {}
 --- group -> the names it gives: of heads[i], unless said in docs/measures.md.
 measures.groups = {
   rows = { "first_mean", "first_min", "first_std", "first_all", "trigger_first",
-    "row_mass", "abs_mass", "virtual_mass", "null_mass", "proxy", "entropy",
-    "entropy_share", "contribution", "largest_first", "zeros", "value_norm", "rate",
-    "proxy_rate", "curve", "classes", "groups" },
-  columns = { "sink", "sink_proxy", "column", "column_proxy", "column_weight",
+    "row_mass", "abs_mass", "virtual_mass", "null_mass", "first_over_rowsum", "entropy",
+    "entropy_share", "contribution", "largest_first", "sparsity", "value_norm", "rate",
+    "first_over_rowsum_rate", "curve", "classes", "groups" },
+  columns = { "sink", "sink_over_rowsum", "column", "column_over_rowsum", "column_weight",
     "column_entropy", "null_rate", "null_above", "peak_key" },
   share = { "share_1", "share_4", "share_8", "boost_1", "boost_4", "boost_8",
     "largest_1", "largest_4", "largest_8" },
-  norms = { "key_norms", "value_norms", "output_norms", "key_drain", "value_drain",
-    "drain" },
+  norms = { "key_norms", "value_norms", "output_norms", "first_key_norm_ratio",
+    "first_value_norm_ratio", "first_norm_ratio" },
   logits = { "sink_logit" },
   hidden = { "hidden", "massive", "peak", "kurtosis", "max_norm", "secondary" },
 }

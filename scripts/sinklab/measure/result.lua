@@ -19,13 +19,14 @@ local function summary(heads, key)
 end
 
 -- Summaries over heads, of what was measured.
-local summarised = { "proxy", "row_mass", "abs_mass", "contribution", "null_mass",
-  "virtual_mass", "rate", "proxy_rate", "value_norm", "entropy", "null_rate", "drain" }
+local summarised = { "first_over_rowsum", "row_mass", "abs_mass", "contribution",
+  "null_mass", "virtual_mass", "rate", "first_over_rowsum_rate", "value_norm",
+  "entropy", "null_rate", "first_norm_ratio" }
 
 --- Sink_k^eps over all heads, in percent: 100 times the mean share of (sequence, head)
 -- pairs whose mean weight on position k is above the threshold (Gu et al. 2025).
 -- @param k  position, default 1; others need measures = { "columns" }
--- @param proxy  true: of row-normalised weights
+-- @param over_rowsum  true: of row-normalised weights
 -- @return percent
 -- @error when position k was not measured
 -- @source Gu et al. 2025, arXiv 2410.10781
@@ -33,12 +34,15 @@ local summarised = { "proxy", "row_mass", "abs_mass", "contribution", "null_mass
 --   local task = lab.task.trigger_mean {}
 --   local model = lab.model.attention_only { task = task }
 --   local found = lab.sinks(model, task:batch { n = 16 }, { measures = "columns" })
---   print(found:sink_k(), found:sink_k(2), found:sink_k(1, { proxy = true }))
+--   print(found:sink_k(), found:sink_k(2), found:sink_k(1, { over_rowsum = true }))
 function methods:sink_k(k, given)
   k = k or 1
-  local proxy = check.options("sinks:sink_k", given, { proxy = { "boolean" } }).proxy
-  if k == 1 then return 100 * (proxy and self.proxy_rate or self.rate).mean end
-  local sink = proxy and self.sink_proxy or self.sink
+  local over_rowsum = check.options("sinks:sink_k", given,
+    { over_rowsum = { "boolean" } }).over_rowsum
+  if k == 1 then
+    return 100 * (over_rowsum and self.first_over_rowsum_rate or self.rate).mean
+  end
+  local sink = over_rowsum and self.sink_over_rowsum or self.sink
   if not sink then
     check.fail("sinks:sink_k: position %s needs measures = { \"columns\" }", tostring(k))
   end
@@ -85,8 +89,8 @@ local columns = {
   { "layer", "%d" }, { "head", "%d" }, { "first_mean", "%.4f" },
   { "first_min", "%.4f" }, { "first_std", "%.1e" }, { "trigger_first", "%.4f" },
   { "row_mass", "%.4f" }, { "null_mass", "%.4f" }, { "virtual_mass", "%.4f" },
-  { "proxy", "%.4f" }, { "entropy", "%.3f" },
-  { "contribution", "%.4f" }, { "drain", "%.3f" }, { "sink_logit", "%.2f" },
+  { "first_over_rowsum", "%.4f" }, { "entropy", "%.3f" },
+  { "contribution", "%.4f" }, { "first_norm_ratio", "%.3f" }, { "sink_logit", "%.2f" },
   { "rate", "%.2f" }, { "null_rate", "%.2f" },
 }
 

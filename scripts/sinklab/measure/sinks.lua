@@ -66,14 +66,14 @@ end
 -- @param hidden      options of lab.sinks.hidden: massive, ratio, similar, noise, bos
 -- @return { samples, tokens, threshold, heads = { { layer, head, first_mean, first_min,
 --         first_std, first_all, trigger_first, row_mass, abs_mass (sums of weights and
---         of |weights| on tokens), proxy, entropy, contribution, value_norm, rate,
---         proxy_rate, classes = { plain, first, trigger, boundary }, counts of rows,
---         ... }, ... }, mean, std = tensors (layers, heads, query, key), null (where
---         claimed) = mean mass on nothing (layers, heads, query), virtual (with such
---         keys) = mean mass on each of them (layers, heads, query, n): the key bias,
---         then registers; kept = with keep a list of the same; first, proxy, row_mass,
---         ... = { min, max, mean } over heads; sink, column, ... = tensors (layers,
---         heads, position); hidden = what lab.sinks.hidden gives }
+--         of |weights| on tokens), first_over_rowsum, entropy, contribution, value_norm,
+--         rate, first_over_rowsum_rate, classes = { plain, first, trigger, boundary },
+--         counts of rows, ... }, ... }, mean, std = tensors (layers, heads, query, key),
+--         null (where claimed) = mean mass on nothing (layers, heads, query), virtual
+--         (with such keys) = mean mass on each of them (layers, heads, query, n): the key
+--         bias, then registers; kept = with keep a list of the same; first,
+--         first_over_rowsum, row_mass, ... = { min, max, mean } over heads; sink, column,
+--         ... = tensors (layers, heads, position); hidden = what lab.sinks.hidden gives }
 -- @example
 --   local task = lab.task.trigger_mean { seq_len = 8 }
 --   local model = lab.model.attention_only { task = task }

@@ -129,7 +129,7 @@ local function call_around(text, brackets, globals)
 end
 
 --- The options that may be given in that table: list of { name, what it means }. Of
--- nested tables the text of the option says them: "{ linf = ..., loss = ... }".
+-- nested tables the text of the option says them: "{ max_abs_error = ..., loss = ... }".
 local function options_at(entry, path)
   local options = help.options(entry)
   for _, key in ipairs(path) do

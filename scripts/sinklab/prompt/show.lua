@@ -138,12 +138,12 @@ end
 local function training_text(t)
   local lines = { ("training: %d steps, stopped by %s, loss %s%s, %s (%.0f steps/s)")
     :format(t.steps, t.stopped_by, number(t.loss),
-      t.linf and ", largest error " .. number(t.linf) or "",
+      t.max_abs_error and ", largest error " .. number(t.max_abs_error) or "",
       progress.duration(t.wall_s), t.steps_per_s) }
   if t.eval then
     lines[2] = ("  on %d fresh sequences: %s%s"):format(t.eval.samples,
       t.eval.mse and "mse " .. number(t.eval.mse) or "loss " .. number(t.eval.loss),
-      t.eval.linf and ", largest error " .. number(t.eval.linf) or "")
+      t.eval.max_abs_error and ", largest error " .. number(t.eval.max_abs_error) or "")
   end
   local keys, wide = {}, 4
   for key in pairs(t.log[#t.log]) do

@@ -15,13 +15,16 @@ local module, methods = {}, {}
 local record_keys = { "sinklab", "script", "options", "seed", "dtype", "threads",
   "isa", "started", "wall_s", "status", "error", "plugins", "results", "claims",
   "files" }
-local train_keys = { "steps", "stopped_by", "loss", "linf", "wall_s", "steps_per_s" }
-local eval_keys = { "samples", "linf", "mse", "loss" }
-local csv_keys = { "step", "loss", "linf", "lr", "time" }
+local train_keys = { "steps", "stopped_by", "loss", "max_abs_error", "wall_s",
+  "steps_per_s" }
+local eval_keys = { "samples", "max_abs_error", "mse", "loss" }
+local csv_keys = { "step", "loss", "max_abs_error", "lr", "time" }
 local head_keys = { "layer", "head", "first_mean", "first_min", "first_std",
-  "first_all", "trigger_first", "row_mass", "proxy", "contribution", "entropy",
+  "first_all", "trigger_first", "row_mass", "first_over_rowsum", "contribution",
+  "entropy",
   "value_norm", "rate" }
-local sinks_keys = { "samples", "threshold", "maps", "first", "proxy", "row_mass",
+local sinks_keys = { "samples", "threshold", "maps", "first", "first_over_rowsum",
+  "row_mass",
   "contribution", "heads" }
 
 local function is_tensor(value)
@@ -131,7 +134,7 @@ local function sinks_record(sinks)
   for i, head in ipairs(heads) do
     out.heads[i] = json.object(plain(head), head_keys)
   end
-  for _, key in ipairs { "first", "proxy", "row_mass", "contribution" } do
+  for _, key in ipairs { "first", "first_over_rowsum", "row_mass", "contribution" } do
     if type(out[key]) == "table" then
       out[key] = json.object(plain(out[key]), { "min", "mean", "max" })
     end
@@ -181,14 +184,15 @@ end
 --- Add results under a label; run[label] gives them back.
 -- @param label    letters, digits and _ . - = +
 -- @param results  { train = what lab.train returned, sinks = what lab.sinks returned,
---                 eval = { samples =, linf =, ... } (default train.eval) } and any
---                 more names with numbers, strings and tables of them. A training's
+--                 eval = { samples =, max_abs_error =, ... } (default train.eval) } and
+--                 any more names with numbers, strings and tables of them. A training's
 --                 log is also written as train-<label>.csv, the maps of a measurement
 --                 as <label>-mean.npy, <label>-std.npy and <label>-output_norms.npy.
 -- @error a label that is taken, results that JSON cannot say
 -- @example
 --   local run = lab.run()
---   run:add("softmax", { eval = { samples = 1000, linf = 0.004 }, note = "a note" })
+--   run:add("softmax", { eval = { samples = 1000, max_abs_error = 0.004 },
+--     note = "a note" })
 function methods:add(label, results)
   check_label("run:add", label)
   if methods[label] or rawget(self, label) ~= nil then

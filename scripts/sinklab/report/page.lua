@@ -179,7 +179,7 @@ function Page:options(run)
 end
 
 local head_first = { "layer", "head", "first_mean", "first_min", "first_std", "row_mass",
-  "proxy", "contribution", "entropy", "rate" }
+  "first_over_rowsum", "contribution", "entropy", "rate" }
 
 --- Columns of a table of heads: the usual ones in their order, then what else is a
 -- number.

@@ -18,7 +18,7 @@ local LONGER, SHORTER = 1.5, 0.5
 
 --- Errors (B, L, d) -> of every row (B, L).
 local norms = {
-  linf = function(error) return core.max(core.abs(error), 3) end,
+  max = function(error) return core.max(core.abs(error), 3) end,
   l2 = function(error) return core.sqrt(core.sum(core.square(error), 3)) end,
 }
 
@@ -183,7 +183,7 @@ end
 -- @param starts    for every position of the trigger, default 32, at least 2
 -- @param steps     of each ascent at most, default 100
 -- @param samples   sequences of the sample, default 4096, in whole multiples of starts
--- @param norm      of a row's error: "linf" (default), its largest coordinate, or "l2"
+-- @param norm      of a row's error: "max" (default), its largest coordinate, or "l2"
 -- @param seed      default 0
 -- @return { worst, sampled = the sample's largest error, samples, starts = all of them,
 --         norm, trigger and position (from 1; of the worst sequence and of its worst row;
@@ -201,7 +201,7 @@ local function certify(model, task, given)
     starts = { "integer", default = 32, min = 2, max = 4096 },
     steps = { "integer", default = 100, min = 0 },
     samples = { "integer", default = 4096, min = 1 },
-    norm = { "string", default = "linf", choices = { "linf", "l2" } },
+    norm = { "string", default = "max", choices = { "max", "l2" } },
     seed = { "integer", default = 0, min = 0 },
   })
   local domain = task.domain

@@ -111,15 +111,15 @@ end
 -- @return largest error, and what lab.sinks gives
 -- @example
 --   local task = lab.task.trigger_mean {}
---   local linf, sinks = lab.witness.measure(lab.witness.relu(task), task, 100)
---   print(linf, sinks.first.max)
+--   local max_abs_error, sinks = lab.witness.measure(lab.witness.relu(task), task, 100)
+--   print(max_abs_error, sinks.first.max)
 function witness.measure(m, task, n)
   local what = "lab.witness.measure"
   check.argument(what, "first argument", m, "model")
   check.argument(what, "second argument", task, "task")
   local batch = task:batch { n = n, dtype = "f64" }
-  local linf = core.max_abs_error(m:forward(batch.x), batch.y):item()
-  return linf, sinks(m, batch)
+  local max_abs_error = core.max_abs_error(m:forward(batch.x), batch.y):item()
+  return max_abs_error, sinks(m, batch)
 end
 
 return witness

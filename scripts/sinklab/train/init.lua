@@ -35,7 +35,7 @@ local rules = {
 }
 
 local stop_rules = {
-  linf = { "number", default = 0, min = 0 },
+  max_abs_error = { "number", default = 0, min = 0 },
   loss = { "number", default = 0, min = 0 },
   seconds = { "number", default = 0, min = 0 },
   plateau = { "integer", default = 0, min = 0 },
@@ -54,7 +54,7 @@ local function shard_tokens(model, task)
 end
 
 local function record(model, task, shard, seed)
-  local program, loss, linf, weight = core.record(function()
+  local program, loss, max_abs_error, weight = core.record(function()
     local t = core.generator(seed, { dtype = model.dtype })
     local batch = task:sample(t, shard)
     return task.loss(model:forward(batch.x, batch.length, segments.first_key("lab.train",
@@ -62,7 +62,7 @@ local function record(model, task, shard, seed)
   end)
   program:want(model.params.flat)
   program:loss(loss)
-  return program, loss, linf, weight
+  return program, loss, max_abs_error, weight
 end
 
 --- The optimizer that is asked for; its default.
@@ -98,9 +98,9 @@ end
 --- The core's trainer for a model and a task, which the caller closes.
 local function trainer_of(what, o, optimizer, model, task, shard, groups)
   local stop = check.options(what .. ": stop", o.stop, stop_rules)
-  local program, loss, linf, weight = record(model, task, shard, o.seed)
-  if stop.linf > 0 and not linf then
-    check.fail("%s: task '%s' has no largest error for stop.linf to test", what,
+  local program, loss, max_abs_error, weight = record(model, task, shard, o.seed)
+  if stop.max_abs_error > 0 and not max_abs_error then
+    check.fail("%s: task '%s' has no largest error for stop.max_abs_error to test", what,
       task.name)
   end
   local learning = {}
@@ -108,7 +108,8 @@ local function trainer_of(what, o, optimizer, model, task, shard, groups)
     if key ~= "lr" then learning[key] = value end
   end
   return core.trainer { program = program, parameters = model.params.flat, loss = loss,
-    weight = weight, linf = linf, batch = o.batch, shard = shard, groups = groups,
+    weight = weight, max_abs_error = max_abs_error, batch = o.batch, shard = shard,
+    groups = groups,
     optimizer = learning, stop = stop, seed = o.seed,
     schedule = o.schedule or core.schedule("constant", { lr = optimizer.lr }) }
 end
@@ -117,15 +118,16 @@ end
 local function run(o, trainer, shard, line, watch)
   local log = {}
   local function note(p)
-    local entry = { step = p.step, loss = p.loss, linf = p.linf, lr = p.lr,
+    local entry = { step = p.step, loss = p.loss, max_abs_error = p.max_abs_error,
+      lr = p.lr,
       time = p.seconds }
     if watch then watch:add(entry, p.stopped) end
     log[#log + 1] = entry
     if o.on_log then o.on_log(entry) end
   end
   if watch and o.steps > 0 then
-    local loss, linf = trainer:evaluate(shard)
-    note { step = 0, loss = loss, linf = linf, seconds = 0 }
+    local loss, max_abs_error = trainer:evaluate(shard)
+    note { step = 0, loss = loss, max_abs_error = max_abs_error, seconds = 0 }
   end
   local p
   repeat
@@ -159,8 +161,8 @@ end
 -- @param schedule   points of the learning rate (lab.schedule.*); default constant
 -- @param batch      sequences a step, default 128
 -- @param steps      at most so many updates, default 10000
--- @param stop       ends earlier: { linf = largest absolute error of the step's batch
---                   below this, loss = its loss below this, seconds =, plateau = so
+-- @param stop       ends earlier: { max_abs_error = largest absolute error of the step's
+--                   batch below this, loss = its loss below this, seconds =, plateau = so
 --                   many steps without a gain, plateau_delta = what a gain is (1e-3) }
 -- @param seed       of the data, default 0
 -- @param eval       fresh sequences for the final loss and error, default 1024, in whole
@@ -170,25 +172,27 @@ end
 -- @param probes     { sinks = { every = 100 steps, samples = 64 fresh sequences, seed = 1
 --                   of them, batch = to measure on instead, heads = false: columns of
 --                   each head too } }: lab.sinks on the way, from step 0, as sinks_* of
---                   the log's entries: first (weight on position 1), proxy, row_mass,
---                   contribution, value_norm and rate, _mean and _max over heads
+--                   the log's entries: first (weight on position 1), first_over_rowsum,
+--                   row_mass, contribution, value_norm and rate, _mean and _max over
+--                   heads
 -- @param label      for the progress line, default the mechanism
 -- @param quiet      no progress; default: what --quiet says
 -- @param profile    measure where the time goes, operation by operation, default false
 -- @param shard, groups  how a batch is cut: sequences a replay, and groups of shards
 --                   (default 64 or 256 tokens, and 8 groups, fewer for large models)
--- @return { steps, stopped_by, loss, linf, wall_s, steps_per_s, eval = { samples, linf,
---         mse or loss }, log = { { step, loss, linf, lr, time }, ... } }; with `profile`
---         also profile = { steps, workers, nodes = { { op, forward, backward }, ... },
---         replay, busy, gather, update }: seconds of the operations and of all shards
---         (busy) summed over the threads, of the shards until the last thread is done
---         (replay), of summing gradients and of the optimizer
+-- @return { steps, stopped_by, loss, max_abs_error, wall_s, steps_per_s, eval = {
+--         samples, max_abs_error, mse or loss }, log = { { step, loss, max_abs_error, lr,
+--         time }, ... } }; with `profile` also profile = { steps, workers, nodes = { {
+--         op, forward, backward }, ... }, replay, busy, gather, update }: seconds of the
+--         operations and of all shards (busy) summed over the threads, of the shards
+--         until the last thread is done (replay), of summing gradients and of the
+--         optimizer
 -- @error a loss that is not finite: the parameters are those before that step
 -- @example
 --   local task = lab.task.trigger_mean {}
 --   local model = lab.model.attention_only { task = task }
 --   local log = lab.train(model, task, { steps = 20, batch = 32, eval = 64,
---     optimizer = lab.optim.adam { lr = 1e-3 }, stop = { linf = 5e-3 } })
+--     optimizer = lab.optim.adam { lr = 1e-3 }, stop = { max_abs_error = 5e-3 } })
 --   print(log.steps, log.stopped_by, log.eval.mse)
 local function train(model, task, given)
   local what = "lab.train"
@@ -204,7 +208,7 @@ local function train(model, task, given)
   local p, log = run(o, trainer, shard, line, probes.new(what, o.probes, model, task))
   if p.stopped == "not_finite" then refuse_not_finite(what, label, p) end
   local result = { steps = p.step, stopped_by = p.stopped, loss = p.loss,
-    linf = p.linf, wall_s = p.seconds, log = log,
+    max_abs_error = p.max_abs_error, wall_s = p.seconds, log = log,
     steps_per_s = p.seconds > 0 and p.step / p.seconds or 0,
     profile = o.profile and trainer:profile() or nil }
   if p.stopped == "interrupted" then
@@ -212,8 +216,9 @@ local function train(model, task, given)
     core.pending_interrupt(result)
   elseif o.eval > 0 then
     local samples = math.max(shard, o.eval // shard * shard)
-    local loss, linf = trainer:evaluate(samples)
-    result.eval = { samples = samples, linf = linf, [task.loss_name] = loss }
+    local loss, max_abs_error = trainer:evaluate(samples)
+    result.eval = { samples = samples, max_abs_error = max_abs_error,
+      [task.loss_name] = loss }
   end
   return result
 end

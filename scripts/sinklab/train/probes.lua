@@ -6,7 +6,8 @@ local probes = {}
 local Probes = { __index = {} }
 
 -- Summaries over heads that become columns of the log.
-local summaries = { "first", "proxy", "row_mass", "contribution", "value_norm", "rate" }
+local summaries = { "first", "first_over_rowsum", "row_mass", "contribution",
+  "value_norm", "rate" }
 -- Of each head, with heads = true.
 local of_head = { "first_mean", "contribution", "value_norm" }
 
