@@ -69,8 +69,9 @@ local points = {}
 for _, s in ipairs(settings) do
   for _, mechanism in ipairs(opt.attention) do
     for i = 1, seeds do
-      local p = { task = "mean", mechanism = mechanism, seed = opt.seed + i - 1, lr = opt.lr,
-        steps = opt.max_steps, batch = opt.batch_size, stop = opt.stop_max_abs_error }
+      local p = { task = "mean", mechanism = mechanism, seed = opt.seed + i - 1,
+        lr = opt.lr, steps = opt.max_steps, batch = opt.batch_size,
+        stop = opt.stop_max_abs_error }
       for key, value in pairs(s.change or {}) do p[key] = value end
       points[#points + 1] = p
     end

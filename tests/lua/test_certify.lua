@@ -125,7 +125,8 @@ end)
 check.test("model:to keeps what the model is", function()
   local task = lab.task.trigger_mean {}
   local model = lab.model.attention_only { task = task, layers = 2, heads = 2,
-    residual = true, attention = { mechanism = "softmax", gate = "sigmoid_gate", scale = 0.5 },
+    residual = true, attention = { mechanism = "softmax", gate = "sigmoid_gate",
+    scale = 0.5 },
     init = lab.init.normal(0.3), registers = 1, seed = 4 }
   local copy = model:to "f64"
   check.equal(copy.dtype, "f64")

@@ -26,7 +26,7 @@ check.test("new experiment: a script that runs, holds its claims and has options
     end
     r = sinklab("run", "mine", "--help")
     check.contains(r.out, "mine: say here in one line")
-    check.contains(r.out, "--max_steps=3000            at most so many updates")
+    check.contains(r.out, "--max_steps=3000           at most so many updates")
   end)
 
 check.test("new experiment: names are checked, nothing is overwritten", function()

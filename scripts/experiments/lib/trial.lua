@@ -70,7 +70,8 @@ function trial.names()
 end
 
 -- What a point may say, with the values of the paper's setting.
-local defaults = { task = "mean", mechanism = "softmax", seed = 0, steps = 3000, batch = 64,
+local defaults = { task = "mean", mechanism = "softmax", seed = 0, steps = 3000,
+  batch = 64,
   lr = 1e-3, stop = 5e-3, optimizer = "adam", weight_decay = 0, init = 0.02, layers = 1,
   heads = 1, positions = "none", norm = "none", norm_place = "pre", mlp = "none",
   samples = 256 }
@@ -90,7 +91,8 @@ local optimizers = {
 --- "softmax", or "softmax+sigmoid_gate": a mechanism and a gate.
 local function attention_of(p)
   local name, gate = p.mechanism:match "^(.-)%+(.+)$"
-  return { mechanism = name or p.mechanism, gate = gate, scale = not p.vocab and 1 or nil }
+  return { mechanism = name or p.mechanism, gate = gate,
+    scale = not p.vocab and 1 or nil }
 end
 
 --- Train one model and measure it.

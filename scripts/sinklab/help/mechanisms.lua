@@ -172,8 +172,8 @@ seeds %d to %d, at most %d steps; a run stops when a batch's largest error is be
 over plain rows of %d sequences with the trigger at %d: the weight on position 1,
 its share of the row's absolute weights (first_over_rowsum), the sum of a row (mass),
 the weight left on nothing or taken by a key bias (mass on no token), and the norm that
-position 1 adds to the output before a gate. `to` joins the smallest and the largest seed; `-`:
-did not reach the stop, or there is no such number.
+position 1 adds to the output before a gate. `to` joins the smallest and the
+largest seed; `-`: did not reach the stop, or there is no such number.
 ]]):format(s.d_model, s.seq_len, s.batch_size, s.lr, s.seed, s.seed + s.seeds - 1,
       s.max_steps, s.stop_max_abs_error, s.samples, s.trigger_pos),
     grid(given.names, given.rows), "",
