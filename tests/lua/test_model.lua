@@ -335,4 +335,18 @@ check.test("mistakes are named", function()
   refuse("no such option 'head' (did you mean 'heads'?)", { head = 2 })
 end)
 
+check.test("hooks see every layer and take the place of attention", function()
+  local task = lab.task.trigger_mean {}
+  local model = lab.model.attention_only { task = task, layers = 2 }
+  local x, seen, calls = task:batch { n = 2 }.x, {}, 0
+  local out = model:forward(x, nil, nil, {
+    layer = function(layer, h) seen[#seen + 1] = { layer, #h.shape } end,
+    attend = function(call)
+      calls = calls + 1
+      return core.attention(call)
+    end })
+  check.equal({ seen, calls }, { { { 0, 3 }, { 1, 3 }, { 2, 3 } }, 2 })
+  check.equal((out - model:forward(x)):abs():max():item(), 0)
+end)
+
 check.done()

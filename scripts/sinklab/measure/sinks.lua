@@ -29,9 +29,10 @@ local function residuals(what, model, batch, begins, shard, given)
     tokens = batch.x.shape[2], samples = samples })
   for first = 1, samples, shard do
     local function part(t) return t and t:narrow(1, first, shard) end
-    model:forward(part(batch.x), part(batch.length), part(begins), function(layer, h)
-      accumulator:add(layer, n > 0 and h:narrow(2, n + 1, h.shape[2] - n) or h, first)
-    end)
+    model:forward(part(batch.x), part(batch.length), part(begins), {
+      layer = function(layer, h)
+        accumulator:add(layer, n > 0 and h:narrow(2, n + 1, h.shape[2] - n) or h, first)
+      end })
   end
   return hidden.finish(accumulator)
 end

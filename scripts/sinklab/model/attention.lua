@@ -279,7 +279,7 @@ local function plan_row(plan, name, a, init, maps)
     plan:add(name(part[1]), { part[2], a.d_model }, init)
     maps[#maps + 1] = { name = name(part[1]), rows = part[2] }
   end
-  return function(z, p, common)
+  return function(z, p, common, attend)
     local q, k, v = z[1], z[2], z[3]
     local turned = a.positions == "rotary" and "interleaved"
         or a.positions == "rotary_half" and "half"
@@ -290,7 +290,7 @@ local function plan_row(plan, name, a, init, maps)
     if p.prepend then k, v = p.prepend(k, v) end
     common.q, common.k, common.v, common.kv_heads = q, k, v, g
     common.alibi, common.virtual_keys = a.positions == "alibi", a.virtual_keys
-    local out = (a.attend or core.attention)(common)
+    local out = (attend or core.attention)(common)
     return p.finish and p.finish(out) or out
   end
 end
@@ -299,19 +299,18 @@ end
 local function plan_mix(plan, name, a, init, maps)
   plan_inputs(plan, name, a.mechanism, a.heads, a.d_head, a.d_model, init, maps)
   local n = #maps
-  return function(z, _, common)
+  return function(z, _, common, attend)
     common.inputs = table.move(z, 1, n, 1, {})
-    return (a.attend or core.mixer)(common)
+    return (attend or core.mixer)(common)
   end
 end
 
 --- Multi-head attention: linear maps of the layer input (one product), the mechanism, the
 -- gate, w_o. Matrices are (outputs, inputs); head h of w_q has rows
 -- (h-1) d_head + 1 .. h d_head.
--- @param a      from attention.options; a.attend, set later, takes the place of
---               core.attention or core.mixer (lab.intervene)
+-- @param a      from attention.options
 -- @param layer  its number, from 1
--- @return function (p) -> { forward = function (x, length, first_key), w_o = }
+-- @return function (p) -> { forward = function (x, length, first_key, attend), w_o = }
 function attention.plan(plan, prefix, a, init, bias, layer)
   local function name(part) return prefix .. "." .. part end
   local h, g, d, maps = a.heads, a.kv_heads, a.d_head, {}
@@ -336,11 +335,11 @@ function attention.plan(plan, prefix, a, init, bias, layer)
     local b_o = bias and p:get(name "b_o") or nil
     local virtual = {}
     if bound_bias then virtual.prepend, virtual.finish = bound_bias(p) end
-    local function forward(x, length, first_key)
+    local function forward(x, length, first_key, attend)
       local z = project(x)
       local out = apply(z, virtual, { heads = h, d_head = d, mechanism = a.mechanism,
         scale = a.scale, causal = a.causal, window = a.window, layer = layer,
-        param = map_params(p), length = length, first_key = first_key })
+        param = map_params(p), length = length, first_key = first_key }, attend)
       if a.gate then
         out = core.gate { o = out, z = z[of_map + 1], mechanism = a.gate, heads = h,
           layer = layer, param = gate_params(p), length = length }

@@ -29,16 +29,19 @@ end
 -- @param first_key   optional (B, seq_len): the first position, from 0, that each one may
 --                see (packed documents, left padding); past it: it sees none. Not with
 --                registers, key biases or a mixer
--- @param watch   optional function (layer, h): the residual stream, (B, tokens, width)
---                with registers first, before layer 1 (layer 0) and after each layer
+-- @param hooks   optional { layer = function (layer, h): called with the residual stream,
+--                (B, tokens, width) with registers first, before layer 1 (as layer 0) and
+--                after each layer; attend = function (call): heads' output in place of
+--                lab.attention or lab.mixer, whose table it gets }
 -- @return (B, seq_len, d_output)
 -- @error x of another shape than the task's
 -- @example
 --   local task = lab.task.trigger_mean {}
 --   local model = lab.model.attention_only { task = task }
 --   print(model:forward(task:batch { n = 2 }.x).shape[3])
-function methods:forward(x, length, first_key, watch)
+function methods:forward(x, length, first_key, hooks)
   check_input(self, x)
+  hooks = hooks or {}
   local h, n = self:embed(x), self.registers
   if first_key and (n > 0 or self.attention.virtual_keys > 0
       or self.mechanism.shape ~= "row") then
@@ -51,10 +54,10 @@ function methods:forward(x, length, first_key, watch)
     h = core.concat({ first:broadcast { shape[1], n, shape[3] }, h }, 2)
     length = length and length + n
   end
-  if watch then watch(0, h) end
+  if hooks.layer then hooks.layer(0, h) end
   for layer, block in ipairs(self.blocks) do
-    h = block(h, length, first_key)
-    if watch then watch(layer, h) end
+    h = block(h, length, first_key, hooks.attend)
+    if hooks.layer then hooks.layer(layer, h) end
   end
   if n > 0 then h = h:narrow(2, n + 1, h.shape[2] - n) end
   return self:unembed(h)

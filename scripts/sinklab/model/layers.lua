@@ -90,8 +90,8 @@ function layers.plan_block(plan, layer, a, o, d, init)
     local bound = mha(p)
     local first = add(bound.forward, norm1 and norm1(p))
     local second = has_mlp and add(mlp(p), norm2 and norm2(p))
-    return function(h, length, first_key)
-      h = first(h, length, first_key)
+    return function(h, ...)
+      h = first(h, ...)
       return second and second(h) or h
     end, bound.w_o
   end

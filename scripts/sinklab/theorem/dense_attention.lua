@@ -194,7 +194,7 @@ end
 
 dense.changes = changes
 
---- A function for model.attention.attend: attention with a change in some heads.
+--- A function for model:forward's hook `attend`: attention with a change in some heads.
 -- @param change  { name of a change = its argument } with one key, or nil: none
 -- @param chosen  function (layer, head): whether it is changed
 -- @param shift   registers
