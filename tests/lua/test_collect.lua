@@ -64,9 +64,8 @@ check.test("with the residual stream", function()
   local c, want = collector { measures = "all" }, nil
   for i = 1, 6 do
     c:watch(i, function()
-      model:forward(part(batch.x, i, 1), part(lengths, i, 1), nil, function(layer, h)
-        c:hidden(layer, h, i)
-      end)
+      model:forward(part(batch.x, i, 1), part(lengths, i, 1), nil, {
+        layer = function(layer, h) c:hidden(layer, h, i) end })
     end)
   end
   want = lab.sinks(model, { x = batch.x, trigger = batch.trigger, length = lengths },

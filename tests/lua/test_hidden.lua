@@ -173,9 +173,8 @@ check.test("the residual stream of a model", function()
     dtype = "f64", registers = 1 }
   local b = task:batch { n = 4, dtype = "f64" }
   local seen = {}
-  model:forward(b.x, nil, nil, function(layer, h)
-    seen[layer + 1] = h:narrow(2, 2, T):clone()
-  end)
+  model:forward(b.x, nil, nil, {
+    layer = function(layer, h) seen[layer + 1] = h:narrow(2, 2, T):clone() end })
   local want = lab.sinks.hidden(seen, { massive = 1 })
   local got = lab.sinks(model, b, { measures = "hidden",
     hidden = { massive = 1 } }).hidden
