@@ -12,8 +12,8 @@ set(SINKLAB_NUMERIC
     core/attention/row_weights_op.c
     core/check/block_run.c
     core/check/stage.c
-    core/lm/panel.c
-    core/lm/unpack.c
+    core/lm/packed_rows.c
+    core/lm/dequantize.c
     core/ops/activation.c
     core/ops/array_list.c
     core/ops/compare.c

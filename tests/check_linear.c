@@ -3,7 +3,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "lm/linear.h"
-#include "lm/unpack.h"
+#include "lm/dequantize.h"
 #include "support/suite.h"
 #include "support/variants.h"
 #include <string.h>

@@ -3,10 +3,10 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/random.h"
+#include "lm/bpe.h"
 #include "lm/byte_level.h"
-#include "lm/merge.h"
-#include "lm/split.h"
-#include "lm/tokenizer_parts.h"
+#include "lm/pre_tokenizer.h"
+#include "lm/tokenizer_internal.h"
 #include "support/suite.h"
 #include <stdio.h>
 #include <string.h>
@@ -65,8 +65,8 @@ START_TEST (byte_letters) {
   char letters[512], bytes[512], seen[512] = { 0 };
   size_t n = 0;
   for (int b = 0; b < 256; b++) {
-    char letter[SL_LETTER];
-    const int k = sl_byte_letter ((unsigned char)b, letter);
+    char letter[SL_BYTE_LEVEL_LETTER];
+    const int k = sl_byte_level_letter ((unsigned char)b, letter);
     const int code =
         k == 1 ? letter[0] : (letter[0] & 31) << 6 | (letter[1] & 63);
     ck_assert (code > 32 && code < 324 && !seen[code]);
@@ -74,14 +74,14 @@ START_TEST (byte_letters) {
     memcpy (letters + n, letter, (size_t)k);
     n += (size_t)k;
   }
-  ck_assert_uint_eq (sl_letters_to_bytes (letters, n, bytes), 256);
+  ck_assert_uint_eq (sl_byte_level_decode (letters, n, bytes), 256);
   for (int b = 0; b < 256; b++) ck_assert_int_eq ((unsigned char)bytes[b], b);
   /* published: a space is U+0120, a newline U+010A */
-  ck_assert_int_eq (sl_byte_letter (' ', letters), 2);
+  ck_assert_int_eq (sl_byte_level_letter (' ', letters), 2);
   ck_assert_mem_eq (letters, "\xc4\xa0", 2);
-  ck_assert_int_eq (sl_byte_letter ('\n', letters), 2);
+  ck_assert_int_eq (sl_byte_level_letter ('\n', letters), 2);
   ck_assert_mem_eq (letters, "\xc4\x8a", 2);
-  ck_assert_uint_eq (sl_letters_to_bytes ("\xe2\x96\x81\xc3", 4, bytes), 4);
+  ck_assert_uint_eq (sl_byte_level_decode ("\xe2\x96\x81\xc3", 4, bytes), 4);
   ck_assert_mem_eq (bytes, "\xe2\x96\x81\xc3", 4);
 }
 END_TEST
@@ -159,10 +159,10 @@ static void random_vocabulary (sl_vocabulary *v, int scores, uint32_t seed) {
 }
 
 START_TEST (merges_by_definition) {
-  sl_merge_work work = { 0 };
+  sl_bpe_scratch work = { 0 };
   for (uint32_t trial = 0; trial < 40; trial++) {
     sl_vocabulary v;
-    sl_merger m = { .vocabulary = &v, .unknown = -1 };
+    sl_bpe m = { .vocabulary = &v, .unknown = -1 };
     random_vocabulary (&v, trial % 2 == 0, trial * 10000);
     memset (m.byte, -1, sizeof m.byte);
     for (int i = 0; i < 3; i++) m.byte['a' + i] = i;
@@ -171,11 +171,11 @@ START_TEST (merges_by_definition) {
       char text[200];
       int32_t want[200];
       const size_t n = 1 + draw (trial * 997 + k, 199);
-      sl_ids ids = { 0 };
+      sl_token_ids ids = { 0 };
       size_t count;
       for (size_t i = 0; i < n; i++)
         text[i] = (char)('a' + draw (trial * 131 + k * 7919 + (uint32_t)i, 3));
-      ck_assert_int_eq (sl_merge (&m, &work, text, n, &ids, &error), 0);
+      ck_assert_int_eq (sl_bpe_encode (&m, &work, text, n, &ids, &error), 0);
       count = merge_slowly (&v, text, n, want);
       ck_assert_msg (ids.n == count &&
                          memcmp (ids.id, want, count * sizeof *want) == 0,
@@ -185,7 +185,7 @@ START_TEST (merges_by_definition) {
     }
     sl_vocabulary_free (&v);
   }
-  sl_merge_free (&work);
+  sl_bpe_scratch_free (&work);
 }
 END_TEST
 
@@ -227,22 +227,24 @@ START_TEST (pieces) {
     const char *const *patterns;
     char out[400] = "";
     size_t n;
-    sl_splitter *s;
+    sl_pre_tokenizer *s;
     ck_assert_int_eq (
-        sl_splitter_patterns (cases[i].pre, &n, &patterns, &error), 0);
-    s = sl_splitter_new (n, patterns, &error);
+        sl_pre_tokenizer_patterns (cases[i].pre, &n, &patterns, &error), 0);
+    s = sl_pre_tokenizer_new (n, patterns, &error);
     ck_assert_msg (s != NULL, "%s: %s", cases[i].pre, error.text);
-    ck_assert_int_eq (sl_splitter_run (s, cases[i].text, strlen (cases[i].text),
-                                       join, out, &error),
+    ck_assert_int_eq (sl_pre_tokenizer_run (s, cases[i].text,
+                                            strlen (cases[i].text), join, out,
+                                            &error),
                       0);
     ck_assert_msg (strcmp (out, cases[i].want) == 0, "%s: got '%s', want '%s'",
                    cases[i].pre, out, cases[i].want);
-    sl_splitter_free (s);
+    sl_pre_tokenizer_free (s);
   }
   {
     const char *const *patterns;
     size_t n;
-    ck_assert_int_eq (sl_splitter_patterns ("qwen", &n, &patterns, &error), -1);
+    ck_assert_int_eq (sl_pre_tokenizer_patterns ("qwen", &n, &patterns, &error),
+                      -1);
     ck_assert_str_eq (error.text, "the pre-tokenizer 'qwen' is not known (the "
                                   "nearest is 'qwen2')");
   }
@@ -278,23 +280,23 @@ START_TEST (pieces_of_python) {
     char text[16384], *first = strchr (at, '\x1f');
     const char *const *patterns;
     size_t k, length = 0;
-    sl_splitter *s;
+    sl_pre_tokenizer *s;
     *first = *end = '\0';
-    ck_assert_int_eq (sl_splitter_patterns (at, &k, &patterns, &error), 0);
+    ck_assert_int_eq (sl_pre_tokenizer_patterns (at, &k, &patterns, &error), 0);
     *first = '\x1f';
     for (char *c = first; c < end; c++)
       if (*c != '\x1f') text[length++] = *c;
-    s = sl_splitter_new (k, patterns, &error);
+    s = sl_pre_tokenizer_new (k, patterns, &error);
     got.n = 0;
-    ck_assert_int_eq (sl_splitter_run (s, text, length, gather, &got, &error),
-                      0);
+    ck_assert_int_eq (
+        sl_pre_tokenizer_run (s, text, length, gather, &got, &error), 0);
     for (size_t i = 0; i < got.n; i++)
       if (got.text[i] != first[i])
         ck_abort_msg ("record %zu: other pieces at byte %zu: '%.20s', want "
                       "'%.20s'",
                       records + 1, i, got.text + i, first + i);
     ck_assert_uint_eq (got.n, (size_t)(end - first));
-    sl_splitter_free (s);
+    sl_pre_tokenizer_free (s);
   }
   ck_assert_uint_eq (records, 4);
   sl_free (file);
@@ -384,8 +386,8 @@ static int read_it (const vocabulary *v, sl_tokenizer *t) {
 
 static void drop (sl_tokenizer *t) {
   sl_vocabulary_free (&t->vocabulary);
-  sl_merge_free (&t->work);
-  sl_splitter_free (t->splitter);
+  sl_bpe_scratch_free (&t->scratch);
+  sl_pre_tokenizer_free (t->pre_tokenizer);
   sl_free (t->added.id);
 }
 
@@ -441,14 +443,14 @@ START_TEST (what_cannot_be_spelt) {
                                 .token = { "<unk>", "\xe2\x96\x81", "a" },
                                 .score = flat };
   sl_tokenizer t;
-  sl_ids ids = { 0 };
+  sl_token_ids ids = { 0 };
   ck_assert_msg (read_it (&v, &t) == 0, "%s", error.text);
   ck_assert_int_eq (sl_tokenizer_encode (&t, "a\xc3\xa9", 3, 0, &ids, &error),
                     -1);
   ck_assert_str_eq (error.text,
                     "the text has '\xc3\xa9' (byte 0xc3), for which there is "
                     "no token and no unknown one");
-  t.merger.unknown = 0;
+  t.bpe.unknown = 0;
   ids.n = 0;
   ck_assert_int_eq (sl_tokenizer_encode (&t, "a\xc3\xa9", 3, 0, &ids, &error),
                     0);
@@ -469,7 +471,7 @@ START_TEST (failing_allocations_leak_nothing) {
   live = sl_alloc_live ();
   for (long k = 0;; k++) {
     sl_tokenizer *t;
-    sl_ids ids = { 0 };
+    sl_token_ids ids = { 0 };
     int done;
     sl_alloc_fail_after (k);
     t = sl_tokenizer_open (w, &error);

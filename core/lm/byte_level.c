@@ -1,5 +1,4 @@
-/* byte_level.c - the letters that stand for bytes in byte-level
-** vocabularies. */
+/* byte_level.c - GPT-2's letters for bytes. */
 #include "lm/byte_level.h"
 
 static int is_printable (int byte) {
@@ -14,7 +13,8 @@ static int code_of (int byte) {
   return 256 + others;
 }
 
-int sl_byte_letter (unsigned char byte, char letter[SL_LETTER]) {
+int sl_byte_level_letter (unsigned char byte,
+                          char letter[SL_BYTE_LEVEL_LETTER]) {
   const int code = code_of (byte);
   if (code < 128) {
     letter[0] = (char)code;
@@ -34,7 +34,7 @@ static int byte_of (int code) {
   return -1;
 }
 
-size_t sl_letters_to_bytes (const char *letters, size_t n, char *bytes) {
+size_t sl_byte_level_decode (const char *letters, size_t n, char *bytes) {
   size_t count = 0;
   for (size_t i = 0; i < n; i++) {
     const int lead = (unsigned char)letters[i];

@@ -6,12 +6,15 @@
 #define SL_BYTE_LEVEL_H
 #include <stddef.h>
 
-enum { SL_LETTER = 2 }; /* bytes of UTF-8 that a letter takes at most */
+enum {
+  SL_BYTE_LEVEL_LETTER = 2
+}; /* bytes of UTF-8 that a letter takes at most */
 
 /* The letter of a byte; returns its length. */
-int sl_byte_letter (unsigned char byte, char letter[SL_LETTER]);
+int sl_byte_level_letter (unsigned char byte,
+                          char letter[SL_BYTE_LEVEL_LETTER]);
 
 /* The bytes that n bytes of letters stand for, at most n, into 'bytes';
 ** returns how many. What is no such letter is copied. */
-size_t sl_letters_to_bytes (const char *letters, size_t n, char *bytes);
+size_t sl_byte_level_decode (const char *letters, size_t n, char *bytes);
 #endif

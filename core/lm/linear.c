@@ -1,20 +1,20 @@
-/* linear.c - products with weights that stay packed. */
+/* linear.c - products with weights that stay quantised. */
 #include "lm/linear.h"
 #include "base/isa.h"
 #include "base/memory.h"
-#include "lm/panel.h"
-#include "lm/unpack.h"
+#include "lm/dequantize.h"
+#include "lm/packed_rows.h"
 #include <string.h>
 
-SL_VARIANTS (const sl_weight_panel_functions, sl_weight_panels);
+SL_VARIANTS (const sl_packed_rows_functions, sl_packed_rows_kernels);
 
-/* Rows of w in a panel, at most. A panel packs all of x once more, so that few
-** cost less; but an unpacked strip should stay in the second cache. */
-enum { PANEL = 256, PLAIN_PANEL = 1024, STEP = 16 };
+/* The most rows of w in one task. Each task packs all of x once more, so few
+** tasks cost less; but a dequantised strip should stay in the L2 cache. */
+enum { TASK_ROWS = 256, PLAIN_TASK_ROWS = 1024, STEP = 16 };
 
 typedef struct job {
-  const sl_weight_panel_functions *functions;
-  sl_weight_panel panel; /* of all columns */
+  const sl_packed_rows_functions *functions;
+  sl_packed_rows all; /* the whole product */
   ptrdiff_t columns, size;
   char *scratch;
   size_t each; /* bytes of scratch per worker */
@@ -22,9 +22,9 @@ typedef struct job {
 
 static void task (void *context, int index, int worker) {
   const job *j = context;
-  sl_weight_panel p = j->panel;
+  sl_packed_rows p = j->all;
   const ptrdiff_t first = index * j->columns;
-  p.columns = j->panel.columns - first;
+  p.columns = j->all.columns - first;
   if (p.columns > j->columns) p.columns = j->columns;
   p.w += (size_t)first * p.w_row;
   p.y = (char *)p.y + first * j->size;
@@ -33,30 +33,30 @@ static void task (void *context, int index, int worker) {
   j->functions->multiply (&p);
 }
 
-/* The columns of a panel: panels are as many for each worker. */
+/* Rows of w in a task; every worker gets the same number of tasks. */
 static ptrdiff_t columns_of (const job *j, int workers) {
   const int plain = j->size == 4 ? SL_KIND_F32 : SL_KIND_F64;
-  const ptrdiff_t most = j->panel.kind == plain ? PLAIN_PANEL : PANEL;
-  const ptrdiff_t out = j->panel.columns;
-  ptrdiff_t panels = (out + most - 1) / most, columns;
-  panels = (panels + workers - 1) / workers * workers;
-  columns = (out + panels - 1) / panels;
+  const ptrdiff_t most = j->all.kind == plain ? PLAIN_TASK_ROWS : TASK_ROWS;
+  const ptrdiff_t out = j->all.columns;
+  ptrdiff_t tasks = (out + most - 1) / most, columns;
+  tasks = (tasks + workers - 1) / workers * workers;
+  columns = (out + tasks - 1) / tasks;
   return (columns + STEP - 1) / STEP * STEP;
 }
 
 static int run (sl_pool *pool, job *j, size_t size, sl_error *e) {
   const int workers = sl_pool_workers (pool);
-  ptrdiff_t panels;
-  if (j->panel.rows == 0 || j->panel.columns == 0) return 0;
+  ptrdiff_t tasks;
+  if (j->all.rows == 0 || j->all.columns == 0) return 0;
   j->columns = columns_of (j, workers);
-  panels = (j->panel.columns + j->columns - 1) / j->columns;
-  j->each = j->functions->scratch (j->panel.rows, j->columns, j->panel.in);
+  tasks = (j->all.columns + j->columns - 1) / j->columns;
+  j->each = j->functions->scratch (j->all.rows, j->columns, j->all.in);
   j->each = (j->each * size + 63) / 64 * 64;
   j->scratch = sl_alloc ((size_t)workers, j->each);
   if (j->scratch == NULL)
     return sl_fail (e, "linear: out of memory for %d buffers of %zu bytes",
                     workers, j->each);
-  sl_pool_run (pool, (int)panels, task, j);
+  sl_pool_run (pool, (int)tasks, task, j);
   sl_free (j->scratch);
   return 0;
 }
@@ -118,21 +118,21 @@ sl_tensor *sl_weight_linear (sl_pool *pool, sl_tensor *x, const sl_weight *w,
     y = sl_tensor_new (dtype, x->ndim, dim, e);
   if (y != NULL) {
     job j = {
-      .functions = SL_PICK (sl_weight_panels, dtype == SL_F64),
+      .functions = SL_PICK (sl_packed_rows_kernels, dtype == SL_F64),
       .size = (ptrdiff_t)sl_dtype_size (dtype),
-      .panel = { .rows = rows,
-                 .columns = w->dim[0],
-                 .in = w->dim[1],
-                 .x = sl_tensor_view (px).data,
-                 .bias = pb != NULL ? sl_tensor_view (pb).data : NULL,
-                 .w = w->data,
-                 .w_row = sl_weight_row_bytes (w),
-                 .kind = w->type->kind,
-                 .block = w->type->block,
-                 .bytes = w->type->bytes,
-                 .y = y->storage->data,
-                 .x_row = w->dim[1],
-                 .y_row = w->dim[0] },
+      .all = { .rows = rows,
+               .columns = w->dim[0],
+               .in = w->dim[1],
+               .x = sl_tensor_view (px).data,
+               .bias = pb != NULL ? sl_tensor_view (pb).data : NULL,
+               .w = w->data,
+               .w_row = sl_weight_row_bytes (w),
+               .kind = w->type->kind,
+               .block = w->type->block,
+               .bytes = w->type->bytes,
+               .y = y->storage->data,
+               .x_row = w->dim[1],
+               .y_row = w->dim[0] },
     };
     status = run (pool, &j, sl_dtype_size (dtype), e);
   }

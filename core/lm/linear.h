@@ -1,11 +1,11 @@
-/* linear.h - products with weights that stay packed. */
+/* linear.h - products with weights that stay quantised. */
 #ifndef SL_LM_LINEAR_H
 #define SL_LM_LINEAR_H
 #include "base/pool.h"
 #include "lm/weights.h"
 
 /* y = x w^T + bias: x (..., in), w (out, in), bias (out) or NULL, y (..., out).
-** w is unpacked a strip at a time, so memory does not grow with it. Panels of
+** w is dequantised a strip at a time, so memory does not grow with it. Groups of
 ** rows of w are spread over the pool; the bits do not depend on how. x, bias
 ** and the result have one precision. A new tensor, or NULL and a sentence with
 ** the shapes or the type that is not read. */

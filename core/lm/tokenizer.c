@@ -2,7 +2,7 @@
 #include "lm/tokenizer.h"
 #include "base/memory.h"
 #include "lm/byte_level.h"
-#include "lm/tokenizer_parts.h"
+#include "lm/tokenizer_internal.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ enum { SPACE = sizeof space - 1 };
 
 void sl_tokenizer_begin (sl_tokenizer *t) {
   memset (t, 0, sizeof *t);
-  t->bos = t->eos = t->merger.unknown = t->add_bos = -1;
+  t->bos = t->eos = t->bpe.unknown = t->add_bos = -1;
 }
 
 sl_tokenizer *sl_tokenizer_open (const sl_weights *w, sl_error *e) {
@@ -41,8 +41,8 @@ sl_tokenizer *sl_tokenizer_open (const sl_weights *w, sl_error *e) {
 void sl_tokenizer_free (sl_tokenizer *t) {
   if (t == NULL) return;
   sl_vocabulary_free (&t->vocabulary);
-  sl_merge_free (&t->work);
-  sl_splitter_free (t->splitter);
+  sl_bpe_scratch_free (&t->scratch);
+  sl_pre_tokenizer_free (t->pre_tokenizer);
   sl_free (t->added.id);
   sl_free (t);
 }
@@ -68,10 +68,10 @@ int sl_byte_named (const char *text, size_t n) {
 
 static void find_bytes (sl_tokenizer *t) {
   const sl_vocabulary *v = &t->vocabulary;
-  char letter[SL_LETTER];
+  char letter[SL_BYTE_LEVEL_LETTER];
   for (int b = 0; b < 256; b++) {
-    const int n = sl_byte_letter ((unsigned char)b, letter);
-    t->merger.byte[b] =
+    const int n = sl_byte_level_letter ((unsigned char)b, letter);
+    t->bpe.byte[b] =
         t->byte_level ? sl_vocabulary_find (v, letter, (size_t)n) : -1;
   }
   for (size_t id = 0; !t->byte_level && id < v->n; id++) {
@@ -79,8 +79,7 @@ static void find_bytes (sl_tokenizer *t) {
     const char *text = sl_vocabulary_text (v, id, &n);
     const int byte =
         v->kind[id] == SL_TOKEN_BYTE ? sl_byte_named (text, n) : -1;
-    if (byte >= 0 && t->merger.byte[byte] < 0)
-      t->merger.byte[byte] = (int32_t)id;
+    if (byte >= 0 && t->bpe.byte[byte] < 0) t->bpe.byte[byte] = (int32_t)id;
   }
 }
 
@@ -128,9 +127,9 @@ int sl_tokenizer_finish (sl_tokenizer *t, sl_error *e) {
   size_t n = 0, at = 0;
   whole *list;
   int status = 0;
-  t->merger.vocabulary = v;
-  t->merger.whole_bytes = t->byte_level;
-  t->by_word = t->escape && t->splitter == NULL && are_words (v);
+  t->bpe.vocabulary = v;
+  t->bpe.whole_bytes = t->byte_level;
+  t->by_word = t->escape && t->pre_tokenizer == NULL && are_words (v);
   find_bytes (t);
   list = sl_alloc (v->n, sizeof *list);
   if (list == NULL) return sl_fail (e, "out of memory");
@@ -147,7 +146,7 @@ int sl_tokenizer_finish (sl_tokenizer *t, sl_error *e) {
   }
   t->first[256] = n;
   for (size_t i = 0; i < n && status == 0; i++)
-    status = sl_ids_add (&t->added, list[i].id, e);
+    status = sl_token_ids_add (&t->added, list[i].id, e);
   sl_free (list);
   return status;
 }
@@ -160,7 +159,7 @@ sl_tokenizer_about sl_tokenizer_about_of (const sl_tokenizer *t) {
                                .note = t->note,
                                .bos = t->bos,
                                .eos = t->eos,
-                               .unknown = t->merger.unknown,
+                               .unknown = t->bpe.unknown,
                                .add_bos = t->add_bos,
                                .said_bos = t->said_bos };
 }
@@ -173,7 +172,7 @@ const sl_vocabulary *sl_tokenizer_vocabulary (const sl_tokenizer *t) {
 
 typedef struct encoding {
   sl_tokenizer *t;
-  sl_ids *ids;
+  sl_token_ids *ids;
 } encoding;
 
 /* The token that a byte-level piece is as a whole, or -1. */
@@ -185,9 +184,10 @@ static int32_t whole_piece (const sl_tokenizer *t, const char *text, size_t n) {
   if (!t->byte_level)
     id = sl_vocabulary_find (v, text, n);
   else {
-    if (n > sizeof letters / SL_LETTER) return -1;
+    if (n > sizeof letters / SL_BYTE_LEVEL_LETTER) return -1;
     for (size_t i = 0; i < n; i++)
-      count += (size_t)sl_byte_letter ((unsigned char)text[i], letters + count);
+      count += (size_t)sl_byte_level_letter ((unsigned char)text[i],
+                                             letters + count);
     id = sl_vocabulary_find (v, letters, count);
   }
   return id >= 0 && v->kind[id] == SL_TOKEN_NORMAL ? id : -1;
@@ -197,9 +197,9 @@ static int take_piece (void *context, const char *text, size_t n, sl_error *e) {
   const encoding *x = context;
   if (x->t->whole_first) {
     const int32_t id = whole_piece (x->t, text, n);
-    if (id >= 0) return sl_ids_add (x->ids, id, e);
+    if (id >= 0) return sl_token_ids_add (x->ids, id, e);
   }
-  return sl_merge (&x->t->merger, &x->t->work, text, n, x->ids, e);
+  return sl_bpe_encode (&x->t->bpe, &x->t->scratch, text, n, x->ids, e);
 }
 
 static int take_pieces (encoding *x, const char *text, size_t n, sl_error *e) {
@@ -211,8 +211,8 @@ static int take_pieces (encoding *x, const char *text, size_t n, sl_error *e) {
     }
     return 0;
   }
-  if (x->t->splitter == NULL) return take_piece (x, text, n, e);
-  return sl_splitter_run (x->t->splitter, text, n, take_piece, x, e);
+  if (x->t->pre_tokenizer == NULL) return take_piece (x, text, n, e);
+  return sl_pre_tokenizer_run (x->t->pre_tokenizer, text, n, take_piece, x, e);
 }
 
 /* Text between tokens found whole; 'start': nothing of it came before. */
@@ -264,7 +264,7 @@ static int32_t whole_at (const sl_tokenizer *t, const char *text, size_t n,
 }
 
 int sl_tokenizer_encode (sl_tokenizer *t, const char *text, size_t n,
-                         int special, sl_ids *ids, sl_error *e) {
+                         int special, sl_token_ids *ids, sl_error *e) {
   encoding x = { t, ids };
   size_t from = 0, length = 0;
   for (size_t at = 0; at < n;) {
@@ -275,7 +275,7 @@ int sl_tokenizer_encode (sl_tokenizer *t, const char *text, size_t n,
     }
     if (at > from && take_text (&x, text + from, at - from, from == 0, e) < 0)
       return -1;
-    if (sl_ids_add (ids, id, e) < 0) return -1;
+    if (sl_token_ids_add (ids, id, e) < 0) return -1;
     from = at += length;
   }
   return from < n ? take_text (&x, text + from, n - from, from == 0, e) : 0;
@@ -294,7 +294,7 @@ static size_t put (const sl_tokenizer *t, int32_t id, char *to) {
     return 1;
   }
   if (v->kind[id] == SL_TOKEN_NORMAL && t->byte_level)
-    return sl_letters_to_bytes (text, n, to);
+    return sl_byte_level_decode (text, n, to);
   for (size_t i = 0; i < n; i++)
     if (t->escape && is_space (text + i, n - i)) {
       to[count++] = ' ';

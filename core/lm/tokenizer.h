@@ -6,7 +6,7 @@
 ** gives it back if the vocabulary has a token for every byte. */
 #ifndef SL_TOKENIZER_H
 #define SL_TOKENIZER_H
-#include "lm/ids.h"
+#include "lm/token_ids.h"
 #include "lm/vocabulary.h"
 #include "lm/weights.h"
 
@@ -22,7 +22,7 @@ void sl_tokenizer_free (sl_tokenizer *t); /* NULL is allowed */
 ** in the text are read as those tokens; without, no text becomes one. Not two
 ** threads at a time. */
 int sl_tokenizer_encode (sl_tokenizer *t, const char *text, size_t n,
-                         int special, sl_ids *ids, sl_error *e);
+                         int special, sl_token_ids *ids, sl_error *e);
 
 /* The bytes of n ids, each a token's (sl_free them), *length of them with a NUL
 ** behind. Control tokens are left out unless 'special'. */

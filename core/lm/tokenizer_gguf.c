@@ -1,5 +1,5 @@
 /* tokenizer_gguf.c - the tokenizer that a GGUF file carries. */
-#include "lm/tokenizer_parts.h"
+#include "lm/tokenizer_internal.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -141,11 +141,11 @@ static int read_bpe (sl_tokenizer *t, const sl_gguf *g, sl_error *e) {
   t->whole_first = is_whole_first (t->pre);
   t->add_bos = flag_of (g, "add_bos_token", t->whole_first ? 1 : -1);
   if (flag_of (g, "add_space_prefix", 0)) t->prefix = SL_PREFIX_EACH;
-  if (sl_splitter_patterns (t->pre, &n, &patterns, e) < 0 ||
+  if (sl_pre_tokenizer_patterns (t->pre, &n, &patterns, e) < 0 ||
       read_tokens (t, g, 0, e) < 0 || read_merges (t, g, e) < 0)
     return -1;
-  t->splitter = sl_splitter_new (n, patterns, e);
-  return t->splitter != NULL ? 0 : -1;
+  t->pre_tokenizer = sl_pre_tokenizer_new (n, patterns, e);
+  return t->pre_tokenizer != NULL ? 0 : -1;
 }
 
 static int read_sentencepiece (sl_tokenizer *t, const sl_gguf *g, sl_error *e) {
@@ -183,12 +183,12 @@ int sl_tokenizer_read_gguf (sl_tokenizer *t, const sl_gguf *g, sl_error *e) {
   t->said_bos = find (g, "add_bos_token") != NULL;
   t->bos = id_of (t, g, "bos_token_id");
   t->eos = id_of (t, g, "eos_token_id");
-  t->merger.unknown = id_of (t, g, "unknown_token_id");
+  t->bpe.unknown = id_of (t, g, "unknown_token_id");
   control (t, t->bos);
   control (t, t->eos);
-  if (t->merger.unknown >= 0 && t->escape &&
-      t->vocabulary.kind[t->merger.unknown] == SL_TOKEN_NORMAL)
-    t->vocabulary.kind[t->merger.unknown] = SL_TOKEN_UNKNOWN;
+  if (t->bpe.unknown >= 0 && t->escape &&
+      t->vocabulary.kind[t->bpe.unknown] == SL_TOKEN_NORMAL)
+    t->vocabulary.kind[t->bpe.unknown] = SL_TOKEN_UNKNOWN;
   if (flag_of (g, "add_eos_token", 0))
     sl_tokenizer_note (t, "the file asks for an end token, which is not added");
   return sl_tokenizer_finish (t, e);

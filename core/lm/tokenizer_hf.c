@@ -2,7 +2,7 @@
 ** vocab.json and merges.txt. */
 #include "base/file.h"
 #include "base/memory.h"
-#include "lm/tokenizer_parts.h"
+#include "lm/tokenizer_internal.h"
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
@@ -229,9 +229,9 @@ static int read_json (sl_tokenizer *t, const json_t *root, sl_error *e) {
                    e) < 0 ||
       read_merges (t, json_object_get (model, "merges"), e) < 0)
     return -1;
-  t->merger.unknown = id_named (t, json_object_get (model, "unk_token"));
+  t->bpe.unknown = id_named (t, json_object_get (model, "unk_token"));
   note_strips (t, json_object_get (root, "added_tokens"));
-  return sl_tokenizer_read_steps (t, root, e);
+  return sl_tokenizer_read_pipeline (t, root, e);
 }
 
 /* GPT-2's first form: nothing says how text is cut, GPT-2's way is meant. */
@@ -255,10 +255,10 @@ static int read_pair (sl_tokenizer *t, const json_t *vocabulary,
     status = read_tokens (t, vocabulary, NULL, 0, e);
   if (status == 0) status = read_merge_lines (t, text, n, e);
   sl_free (text);
-  if (status < 0 || sl_splitter_patterns ("gpt-2", &n, &patterns, e) < 0)
+  if (status < 0 || sl_pre_tokenizer_patterns ("gpt-2", &n, &patterns, e) < 0)
     return -1;
-  t->splitter = sl_splitter_new (n, patterns, e);
-  return t->splitter != NULL ? 0 : -1;
+  t->pre_tokenizer = sl_pre_tokenizer_new (n, patterns, e);
+  return t->pre_tokenizer != NULL ? 0 : -1;
 }
 
 static void mark_control (sl_tokenizer *t, int32_t id) {

@@ -1,11 +1,11 @@
 /* weight.c - one weight: its rows, its parts, its numbers as a tensor. */
 #include "base/isa.h"
-#include "lm/unpack.h"
+#include "lm/dequantize.h"
 #include "lm/weights.h"
 #include <math.h>
 #include <string.h>
 
-SL_VARIANTS (const sl_unpack_table, sl_unpacks);
+SL_VARIANTS (const sl_dequantize_table, sl_dequantizers);
 
 ptrdiff_t sl_weight_row_size (const sl_weight *w) {
   return w->ndim > 0 ? w->dim[w->ndim - 1] : 1;
@@ -25,7 +25,7 @@ size_t sl_weight_row_bytes (const sl_weight *w) {
 void sl_weight_rows (const sl_weight *w, ptrdiff_t first, ptrdiff_t n,
                      sl_dtype dtype, void *out) {
   const ptrdiff_t blocks = sl_weight_row_size (w) / w->type->block * n;
-  SL_PICK (sl_unpacks, dtype == SL_F64)
+  SL_PICK (sl_dequantizers, dtype == SL_F64)
       ->of[w->type->kind](w->data + (size_t)first * sl_weight_row_bytes (w),
                           blocks, out);
 }
@@ -83,14 +83,15 @@ static int any_nonfinite (const float *x, size_t n) {
 
 size_t sl_weight_nonfinite (const sl_weight *w, size_t *where) {
   enum { NUMBERS = 4096 }; /* a multiple of every block size */
-  const sl_unpack unpack = SL_PICK (sl_unpacks, 0)->of[w->type->kind];
+  const sl_dequantize dequantize =
+      SL_PICK (sl_dequantizers, 0)->of[w->type->kind];
   const size_t block = (size_t)w->type->block;
   float x[NUMBERS];
   size_t left = w->bytes / (size_t)w->type->bytes * block, bad = 0, at = 0;
   const char *data = w->data;
   while (left > 0) {
     const size_t n = left < NUMBERS ? left : NUMBERS;
-    unpack (data, (ptrdiff_t)(n / block), x);
+    dequantize (data, (ptrdiff_t)(n / block), x);
     if (any_nonfinite (x, n))
       for (size_t i = 0; i < n; i++)
         if (!isfinite (x[i]) && bad++ == 0) *where = at + i;

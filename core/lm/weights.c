@@ -3,7 +3,7 @@
 #include "base/file.h"
 #include "base/mapping.h"
 #include "base/memory.h"
-#include "lm/shards.h"
+#include "lm/safetensors_shards.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@ struct sl_weights {
   int is_gguf;
   sl_mapping map; /* of a GGUF file */
   sl_gguf gguf;
-  sl_shards shards;
+  sl_safetensors_shards shards;
   size_t n;
   const sl_weight *weight;   /* of gguf or shards */
   const sl_weight **by_name; /* sorted */
@@ -73,9 +73,10 @@ static int open_gguf (sl_weights *w, sl_error *e) {
 }
 
 static int open_shards (sl_weights *w, const char *path, sl_error *e) {
-  const int status = ends (path, ".json")
-                         ? sl_shards_open_index (path, w->folder, &w->shards, e)
-                         : sl_shards_open (path, &w->shards, e);
+  const int status =
+      ends (path, ".json")
+          ? sl_safetensors_shards_open_index (path, w->folder, &w->shards, e)
+          : sl_safetensors_shards_open (path, &w->shards, e);
   w->n = w->shards.n_weights;
   w->weight = w->shards.weight;
   return status;
@@ -168,7 +169,7 @@ void sl_weights_release (sl_weights *w) {
   if (w == NULL || --w->refs > 0) return;
   sl_gguf_free (&w->gguf);
   sl_unmap (&w->map);
-  sl_shards_close (&w->shards);
+  sl_safetensors_shards_close (&w->shards);
   sl_free (w->by_name);
   sl_free (w->path);
   sl_free (w->folder);
@@ -201,7 +202,7 @@ const sl_weight *sl_weights_get (const sl_weights *w, size_t i) {
 }
 
 size_t sl_weights_bytes (const sl_weights *w) {
-  return w->is_gguf ? w->map.size : sl_shards_bytes (&w->shards);
+  return w->is_gguf ? w->map.size : sl_safetensors_shards_bytes (&w->shards);
 }
 
 /* The name nearest to 'name', for a message. */

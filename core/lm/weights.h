@@ -13,7 +13,7 @@ typedef struct sl_weight_type {
   const char *name; /* as GGUF and safetensors call it: "F32", "Q4_K" */
   int number;       /* in GGUF; -1: only in safetensors */
   int block, bytes;
-  int kind; /* of lm/unpack.h; -1: known, but nothing reads it */
+  int kind; /* of lm/dequantize.h; -1: known, but nothing reads it */
 } sl_weight_type;
 
 /* By name or by GGUF's number; NULL if there is none. */

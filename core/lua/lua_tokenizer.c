@@ -67,19 +67,19 @@ static int tokenizer_about (lua_State *L) {
 
 /* Ids in a block of Lua's, so that nothing is lost when Lua raises. */
 typedef struct ids_box {
-  sl_ids ids;
+  sl_token_ids ids;
 } ids_box;
 
 static int ids_release (lua_State *L) {
   ids_box *box = lua_touserdata (L, 1);
   sl_free (box->ids.id);
-  box->ids = (sl_ids){ 0 };
+  box->ids = (sl_token_ids){ 0 };
   return 0;
 }
 
 static ids_box *push_box (lua_State *L) {
   ids_box *box = lua_newuserdatauv (L, sizeof *box, 0);
-  box->ids = (sl_ids){ 0 };
+  box->ids = (sl_token_ids){ 0 };
   sl_lua_own (L, "sinklab.lm.ids", ids_release);
   return box;
 }
@@ -100,7 +100,7 @@ static int tokenizer_encode (lua_State *L) {
     lua_rawseti (L, -2, (lua_Integer)i + 1);
   }
   sl_free (box->ids.id);
-  box->ids = (sl_ids){ 0 };
+  box->ids = (sl_token_ids){ 0 };
   return 1;
 }
 
@@ -126,14 +126,14 @@ static int tokenizer_decode (lua_State *L) {
       return sl_lua_fail (L, "decode: number %lld of the ids is %s",
                           (long long)i, luaL_tolstring (L, -1, NULL));
     lua_pop (L, 1);
-    if (sl_ids_add (&box->ids, (int32_t)id, &e) < 0)
+    if (sl_token_ids_add (&box->ids, (int32_t)id, &e) < 0)
       return sl_lua_raise (L, &e);
   }
   text = sl_tokenizer_decode (t, box->ids.n, box->ids.id, special, &length, &e);
   if (text == NULL) return sl_lua_raise (L, &e);
   /* the block is Lua's to free while Lua allocates */
   sl_free (box->ids.id);
-  box->ids = (sl_ids){ (int32_t *)(void *)text, 0, 0 };
+  box->ids = (sl_token_ids){ (int32_t *)(void *)text, 0, 0 };
   memcpy (luaL_buffinitsize (L, &b, length), text, length);
   luaL_pushresultsize (&b, length);
   return 1;

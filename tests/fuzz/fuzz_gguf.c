@@ -2,7 +2,7 @@
 ** touched, its tokenizer tried. */
 #include "base/memory.h"
 #include "fuzz/fuzz.h"
-#include "lm/tokenizer_parts.h"
+#include "lm/tokenizer_internal.h"
 #include <stdlib.h>
 
 static volatile unsigned char sink;
@@ -40,7 +40,7 @@ static void use_tokenizer (const sl_gguf *g) {
   static const char text[] = "Hello  world\n 123 <s>\xe2\x96\x81\xff\xc3\xa9";
   sl_tokenizer *t = sl_alloc (1, sizeof *t);
   sl_error e;
-  sl_ids ids = { 0 };
+  sl_token_ids ids = { 0 };
   sl_tokenizer_begin (t);
   if (sl_tokenizer_read_gguf (t, g, &e) == 0 &&
       sl_tokenizer_encode (t, text, sizeof text - 1, 1, &ids, &e) == 0) {

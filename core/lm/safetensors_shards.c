@@ -1,5 +1,5 @@
-/* shards.c - safetensors files that are mapped, one or several as one. */
-#include "lm/shards.h"
+/* safetensors_shards.c - one safetensors file or several as one, mapped. */
+#include "lm/safetensors_shards.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "tensor/safetensors_header.h"
@@ -12,7 +12,7 @@
 enum { MAX_INDEX = 100000000, MAX_FILES = 10000 };
 
 /* Room for k weights more. */
-static int grow (sl_shards *s, size_t k, sl_error *e) {
+static int grow (sl_safetensors_shards *s, size_t k, sl_error *e) {
   sl_weight *more = sl_alloc (s->n_weights + k, sizeof *more);
   if (more == NULL) return sl_fail (e, "out of memory");
   if (s->n_weights > 0) memcpy (more, s->weight, s->n_weights * sizeof *more);
@@ -22,7 +22,8 @@ static int grow (sl_shards *s, size_t k, sl_error *e) {
 }
 
 /* Take over the entries of a file that is mapped at 'data'. */
-static int add (sl_shards *s, const char *data, sl_header *h, sl_error *e) {
+static int add (sl_safetensors_shards *s, const char *data, sl_header *h,
+                sl_error *e) {
   if (grow (s, h->n, e) < 0) return -1;
   for (size_t i = 0; i < h->n; i++) {
     sl_entry *entry = &h->entry[i];
@@ -45,7 +46,7 @@ static int add (sl_shards *s, const char *data, sl_header *h, sl_error *e) {
   return 0;
 }
 
-static int open_one (const char *path, sl_shards *s, sl_error *e) {
+static int open_one (const char *path, sl_safetensors_shards *s, sl_error *e) {
   sl_mapping *map = &s->map[s->n_files];
   sl_header h;
   sl_error why;
@@ -58,13 +59,14 @@ static int open_one (const char *path, sl_shards *s, sl_error *e) {
   return status == 0 ? 0 : sl_fail (e, "%s: %s", path, why.text);
 }
 
-int sl_shards_open (const char *path, sl_shards *s, sl_error *e) {
+int sl_safetensors_shards_open (const char *path, sl_safetensors_shards *s,
+                                sl_error *e) {
   s->map = sl_alloc (1, sizeof *s->map);
   if (s->map == NULL) return sl_fail (e, "%s: out of memory", path);
   return open_one (path, s, e);
 }
 
-void sl_shards_close (sl_shards *s) {
+void sl_safetensors_shards_close (sl_safetensors_shards *s) {
   for (size_t i = 0; i < s->n_weights; i++)
     sl_free ((void *)(uintptr_t)s->weight[i].name);
   for (size_t i = 0; i < s->n_files; i++) sl_unmap (&s->map[i]);
@@ -75,10 +77,10 @@ void sl_shards_close (sl_shards *s) {
   sl_free (s->weight);
   sl_free (s->map);
   sl_free (s->meta);
-  *s = (sl_shards){ 0 };
+  *s = (sl_safetensors_shards){ 0 };
 }
 
-size_t sl_shards_bytes (const sl_shards *s) {
+size_t sl_safetensors_shards_bytes (const sl_safetensors_shards *s) {
   size_t sum = 0;
   for (size_t i = 0; i < s->n_files; i++) sum += s->map[i].size;
   return sum;
@@ -92,7 +94,7 @@ static int by_text (const void *a, const void *b) {
 
 /* Open each different file of the sorted list. Names lead nowhere else. */
 static int open_files (const char *folder, const char **files, size_t n,
-                       sl_shards *s, sl_error *e) {
+                       sl_safetensors_shards *s, sl_error *e) {
   size_t different = 0;
   for (size_t i = 0; i < n; i++)
     different += i == 0 || strcmp (files[i], files[i - 1]) != 0;
@@ -121,7 +123,7 @@ static int by_name (const void *a, const void *b) {
 }
 
 /* The tensors by name: none twice, and every one of the map among them. */
-static int match (const json_t *map, sl_shards *s, sl_error *e) {
+static int match (const json_t *map, sl_safetensors_shards *s, sl_error *e) {
   const char *name;
   json_t *file;
   qsort (s->weight, s->n_weights, sizeof *s->weight, by_name);
@@ -137,8 +139,8 @@ static int match (const json_t *map, sl_shards *s, sl_error *e) {
   return 0;
 }
 
-static int open_map (const json_t *map, const char *folder, sl_shards *s,
-                     sl_error *e) {
+static int open_map (const json_t *map, const char *folder,
+                     sl_safetensors_shards *s, sl_error *e) {
   const size_t n = json_object_size (map);
   const char **files = sl_alloc (n, sizeof *files), *name;
   size_t i = 0;
@@ -162,8 +164,8 @@ static int open_map (const json_t *map, const char *folder, sl_shards *s,
   return status;
 }
 
-int sl_shards_open_index (const char *path, const char *folder, sl_shards *s,
-                          sl_error *e) {
+int sl_safetensors_shards_open_index (const char *path, const char *folder,
+                                      sl_safetensors_shards *s, sl_error *e) {
   size_t n;
   char *text = sl_file_read (path, MAX_INDEX, &n, e);
   json_error_t trouble;

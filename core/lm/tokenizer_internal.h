@@ -1,8 +1,8 @@
-/* tokenizer_parts.h - what the readers of tokenizer files fill in. */
-#ifndef SL_TOKENIZER_PARTS_H
-#define SL_TOKENIZER_PARTS_H
-#include "lm/merge.h"
-#include "lm/split.h"
+/* tokenizer_internal.h - the tokenizer that the readers of files fill in. */
+#ifndef SL_TOKENIZER_INTERNAL_H
+#define SL_TOKENIZER_INTERNAL_H
+#include "lm/bpe.h"
+#include "lm/pre_tokenizer.h"
 #include "lm/tokenizer.h"
 
 /* Where a space is put before the text. */
@@ -10,17 +10,17 @@ enum { SL_PREFIX_NONE, SL_PREFIX_FIRST, SL_PREFIX_EACH };
 
 struct sl_tokenizer {
   sl_vocabulary vocabulary;
-  sl_merger merger;
-  sl_merge_work work;
-  sl_splitter *splitter; /* NULL: the text is one piece */
-  int escape;            /* spaces are written as U+2581 */
-  int by_word;           /* no token goes on after a space: words apart */
-  int prefix; /* before the text, or also after each token found whole */
+  sl_bpe bpe;
+  sl_bpe_scratch scratch;
+  sl_pre_tokenizer *pre_tokenizer; /* NULL: the text is one piece */
+  int escape;                      /* spaces are written as U+2581 */
+  int by_word; /* no token goes on after a space: words apart */
+  int prefix;  /* before the text, or also after each token found whole */
   int byte_level;
   int whole_first; /* a piece that is a token is not merged */
   /* Tokens found whole in the text, by first byte, the longest first:
   ** added.id[first[b]] .. added.id[first[b + 1] - 1]. */
-  sl_ids added;
+  sl_token_ids added;
   size_t first[257];
   int32_t bos, eos;
   int add_bos, said_bos; /* said_bos: the file says so, else it is usual */
@@ -48,6 +48,6 @@ int sl_tokenizer_read_folder (sl_tokenizer *t, const char *folder, sl_error *e);
 /* The parts of tokenizer.json that are no vocabulary: normalizer,
 ** pre-tokenizer, post-processor. */
 struct json_t;
-int sl_tokenizer_read_steps (sl_tokenizer *t, const struct json_t *root,
-                             sl_error *e);
+int sl_tokenizer_read_pipeline (sl_tokenizer *t, const struct json_t *root,
+                                sl_error *e);
 #endif

@@ -1,8 +1,8 @@
-/* split.c - text cut into the pieces that tokens never cross, by PCRE2. */
+/* pre_tokenizer.c - text into the pieces that tokens never cross, by PCRE2. */
 #define PCRE2_CODE_UNIT_WIDTH 8
-#include "lm/split.h"
+#include "lm/pre_tokenizer.h"
 #include "base/memory.h"
-#include "lm/merge.h"
+#include "lm/bpe.h"
 #include <pcre2.h>
 #include <stdint.h>
 #include <string.h>
@@ -13,7 +13,7 @@ enum { MAX_STEPS = 10000000, MAX_DEPTH = 100000, MAX_HEAP_KB = 65536 };
 enum { JIT_STACK = 32 * 1024, MAX_JIT_STACK = 1024 * 1024 };
 enum { MAX_PATTERNS = 16 };
 
-struct sl_splitter {
+struct sl_pre_tokenizer {
   size_t n;
   pcre2_code *code[MAX_PATTERNS];
   pcre2_match_data *match[MAX_PATTERNS]; /* one each: cuts are nested */
@@ -94,8 +94,8 @@ static const struct {
 };
 enum { KNOWN_NAMES = sizeof known / sizeof *known };
 
-int sl_splitter_patterns (const char *name, size_t *n,
-                          const char *const **patterns, sl_error *e) {
+int sl_pre_tokenizer_patterns (const char *name, size_t *n,
+                               const char *const **patterns, sl_error *e) {
   const char *names[KNOWN_NAMES], *near;
   for (int i = 0; i < KNOWN_NAMES; i++) {
     names[i] = known[i].name;
@@ -152,7 +152,7 @@ static void translate (const char *p, char *to) {
   *to = '\0';
 }
 
-static int compile (sl_splitter *s, const char *pattern, sl_error *e) {
+static int compile (sl_pre_tokenizer *s, const char *pattern, sl_error *e) {
   char *translated = sl_alloc (strlen (pattern) + 1, LONGER);
   PCRE2_UCHAR text[128];
   PCRE2_SIZE at;
@@ -174,9 +174,9 @@ static int compile (sl_splitter *s, const char *pattern, sl_error *e) {
   return s->match[s->n++] != NULL ? 0 : sl_fail (e, "out of memory");
 }
 
-sl_splitter *sl_splitter_new (size_t n, const char *const *patterns,
-                              sl_error *e) {
-  sl_splitter *s = sl_alloc (1, sizeof *s);
+sl_pre_tokenizer *sl_pre_tokenizer_new (size_t n, const char *const *patterns,
+                                        sl_error *e) {
+  sl_pre_tokenizer *s = sl_alloc (1, sizeof *s);
   int status = s == NULL ? sl_fail (e, "out of memory") : 0;
   if (n > MAX_PATTERNS)
     status =
@@ -189,7 +189,7 @@ sl_splitter *sl_splitter_new (size_t n, const char *const *patterns,
     if (s->limits == NULL) status = sl_fail (e, "out of memory");
   }
   if (status < 0) {
-    sl_splitter_free (s);
+    sl_pre_tokenizer_free (s);
     return NULL;
   }
   pcre2_set_match_limit (s->limits, MAX_STEPS);
@@ -199,7 +199,7 @@ sl_splitter *sl_splitter_new (size_t n, const char *const *patterns,
   return s;
 }
 
-void sl_splitter_free (sl_splitter *s) {
+void sl_pre_tokenizer_free (sl_pre_tokenizer *s) {
   if (s == NULL) return;
   for (size_t i = 0; i < MAX_PATTERNS; i++) {
     if (s->match[i] != NULL) pcre2_match_data_free (s->match[i]);
@@ -218,7 +218,7 @@ typedef struct sink {
 } sink;
 
 /* The next match of pattern k at or after 'at': 1 and its place, 0 none. */
-static int match (sl_splitter *s, size_t k, const char *text, size_t n,
+static int match (sl_pre_tokenizer *s, size_t k, const char *text, size_t n,
                   size_t at, size_t *from, size_t *to, sl_error *e) {
   PCRE2_UCHAR why[128];
   const PCRE2_SIZE *ends;
@@ -248,7 +248,7 @@ static int match (sl_splitter *s, size_t k, const char *text, size_t n,
 }
 
 /* Cut by pattern k and those after it. */
-static int cut (sl_splitter *s, size_t k, const char *text, size_t n,
+static int cut (sl_pre_tokenizer *s, size_t k, const char *text, size_t n,
                 const sink *to) {
   size_t at = 0;
   if (k == s->n) return n > 0 ? to->piece (to->context, text, n, to->error) : 0;
@@ -263,10 +263,10 @@ static int cut (sl_splitter *s, size_t k, const char *text, size_t n,
   return 0;
 }
 
-int sl_splitter_run (sl_splitter *s, const char *text, size_t n,
-                     int (*piece) (void *context, const char *text, size_t n,
-                                   sl_error *e),
-                     void *context, sl_error *e) {
+int sl_pre_tokenizer_run (sl_pre_tokenizer *s, const char *text, size_t n,
+                          int (*piece) (void *context, const char *text,
+                                        size_t n, sl_error *e),
+                          void *context, sl_error *e) {
   const sink to = { piece, context, e };
   size_t at = 0;
   while (at < n) {

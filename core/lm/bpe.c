@@ -1,5 +1,5 @@
-/* merge.c - a piece of text into tokens, joining the best neighbours first. */
-#include "lm/merge.h"
+/* bpe.c - byte-pair encoding: one piece of text into token ids. */
+#include "lm/bpe.h"
 #include "base/memory.h"
 #include <stdint.h>
 #include <string.h>
@@ -19,7 +19,7 @@ typedef struct sl_candidate {
   int32_t id;
 } candidate;
 
-int sl_ids_add (sl_ids *ids, int32_t id, sl_error *e) {
+int sl_token_ids_add (sl_token_ids *ids, int32_t id, sl_error *e) {
   if (ids->n == ids->room) {
     const size_t room = ids->room > 0 ? 2 * ids->room : 256;
     int32_t *more = sl_alloc (room, sizeof *more);
@@ -33,10 +33,10 @@ int sl_ids_add (sl_ids *ids, int32_t id, sl_error *e) {
   return 0;
 }
 
-void sl_merge_free (sl_merge_work *w) {
+void sl_bpe_scratch_free (sl_bpe_scratch *w) {
   sl_free (w->symbol);
   sl_free (w->heap);
-  *w = (sl_merge_work){ 0 };
+  *w = (sl_bpe_scratch){ 0 };
 }
 
 int sl_utf8_length (const char *text, size_t n) {
@@ -95,8 +95,8 @@ static int32_t find (const sl_vocabulary *v, const char *text, size_t n) {
 }
 
 /* Whether left and its neighbour make a token. */
-static int consider (const sl_vocabulary *v, const char *text, const symbol *s,
-                     int32_t left, candidate *c) {
+static int find_candidate (const sl_vocabulary *v, const char *text,
+                           const symbol *s, int32_t left, candidate *c) {
   const int32_t right = left < 0 ? -1 : s[left].after;
   int32_t rank = 0;
   if (right < 0) return 0;
@@ -114,18 +114,18 @@ static int consider (const sl_vocabulary *v, const char *text, const symbol *s,
 }
 
 /* The text as a list of characters or bytes; returns how many. */
-static int32_t split (const sl_merger *m, const char *text, size_t n,
-                      symbol *s) {
+static int32_t split_symbols (const sl_bpe *bpe, const char *text, size_t n,
+                              symbol *s) {
   int32_t count = 0;
   for (size_t at = 0; at < n; count++) {
-    int length = m->whole_bytes ? 1 : sl_utf8_length (text + at, n - at);
+    int length = bpe->whole_bytes ? 1 : sl_utf8_length (text + at, n - at);
     if (length == 0) length = 1;
     s[count] = (symbol){
       .before = count - 1, .after = count + 1, .start = (int32_t)at, .n = length
     };
-    s[count].id = m->whole_bytes
-                      ? m->byte[(unsigned char)text[at]]
-                      : find (m->vocabulary, text + at, (size_t)length);
+    s[count].id = bpe->whole_bytes
+                      ? bpe->byte[(unsigned char)text[at]]
+                      : find (bpe->vocabulary, text + at, (size_t)length);
     at += (size_t)length;
   }
   if (count > 0) s[count - 1].after = -1;
@@ -133,25 +133,26 @@ static int32_t split (const sl_merger *m, const char *text, size_t n,
 }
 
 /* The tokens of a symbol that is none itself. */
-static int spell (const sl_merger *m, const char *text, size_t n, sl_ids *ids,
-                  sl_error *e) {
+static int byte_tokens (const sl_bpe *bpe, const char *text, size_t n,
+                        sl_token_ids *ids, sl_error *e) {
   int all = 1;
-  for (size_t i = 0; i < n; i++) all &= m->byte[(unsigned char)text[i]] >= 0;
-  if (!all && m->unknown < 0)
+  for (size_t i = 0; i < n; i++) all &= bpe->byte[(unsigned char)text[i]] >= 0;
+  if (!all && bpe->unknown < 0)
     return sl_fail (e,
                     "the text has '%.*s' (byte 0x%02x), for which there is no "
                     "token and no unknown one",
                     (int)n, text, (unsigned char)text[0]);
-  if (!all) return sl_ids_add (ids, m->unknown, e);
+  if (!all) return sl_token_ids_add (ids, bpe->unknown, e);
   for (size_t i = 0; i < n; i++)
-    if (sl_ids_add (ids, m->byte[(unsigned char)text[i]], e) < 0) return -1;
+    if (sl_token_ids_add (ids, bpe->byte[(unsigned char)text[i]], e) < 0)
+      return -1;
   return 0;
 }
 
 /* Room for a text of n bytes: every join makes at most two new candidates. */
-static int reserve (sl_merge_work *w, size_t n, sl_error *e) {
+static int reserve (sl_bpe_scratch *w, size_t n, sl_error *e) {
   if (w->symbols >= n) return 0;
-  sl_merge_free (w);
+  sl_bpe_scratch_free (w);
   n = n < 256 ? 256 : n;
   w->symbol = sl_alloc (n, sizeof *w->symbol);
   w->heap = sl_alloc (3 * n, sizeof *w->heap);
@@ -161,9 +162,9 @@ static int reserve (sl_merge_work *w, size_t n, sl_error *e) {
   return 0;
 }
 
-int sl_merge (const sl_merger *m, sl_merge_work *w, const char *text, size_t n,
-              sl_ids *ids, sl_error *e) {
-  const sl_vocabulary *v = m->vocabulary;
+int sl_bpe_encode (const sl_bpe *bpe, sl_bpe_scratch *w, const char *text,
+                   size_t n, sl_token_ids *ids, sl_error *e) {
+  const sl_vocabulary *v = bpe->vocabulary;
   size_t in_heap = 0;
   symbol *s;
   candidate c;
@@ -173,9 +174,9 @@ int sl_merge (const sl_merger *m, sl_merge_work *w, const char *text, size_t n,
                     INT32_MAX);
   if (reserve (w, n, e) < 0) return -1;
   s = w->symbol;
-  count = split (m, text, n, s);
+  count = split_symbols (bpe, text, n, s);
   for (int32_t i = 0; i < count; i++)
-    if (consider (v, text, s, i, &c)) heap_push (w->heap, &in_heap, c);
+    if (find_candidate (v, text, s, i, &c)) heap_push (w->heap, &in_heap, c);
   while (in_heap > 0) {
     const candidate best = heap_pop (w->heap, &in_heap);
     symbol *left = &s[best.left], *right = &s[best.right];
@@ -185,14 +186,15 @@ int sl_merge (const sl_merger *m, sl_merge_work *w, const char *text, size_t n,
     left->after = right->after;
     right->n = 0;
     if (left->after >= 0) s[left->after].before = best.left;
-    if (consider (v, text, s, left->before, &c))
+    if (find_candidate (v, text, s, left->before, &c))
       heap_push (w->heap, &in_heap, c);
-    if (consider (v, text, s, best.left, &c)) heap_push (w->heap, &in_heap, c);
+    if (find_candidate (v, text, s, best.left, &c))
+      heap_push (w->heap, &in_heap, c);
   }
   for (int32_t i = count > 0 ? 0 : -1; i >= 0; i = s[i].after) {
-    const int status =
-        s[i].id >= 0 ? sl_ids_add (ids, s[i].id, e)
-                     : spell (m, text + s[i].start, (size_t)s[i].n, ids, e);
+    const int status = s[i].id >= 0 ? sl_token_ids_add (ids, s[i].id, e)
+                                    : byte_tokens (bpe, text + s[i].start,
+                                                   (size_t)s[i].n, ids, e);
     if (status < 0) return -1;
   }
   return 0;

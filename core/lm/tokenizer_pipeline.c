@@ -1,9 +1,9 @@
-/* tokenizer_steps.c - normalizer, pre-tokenizer and post-processor of a
+/* tokenizer_pipeline.c - normalizer, pre-tokenizer and post-processor of a
 ** tokenizer.json.
 **
 ** Each is a step with a "type", or a Sequence of steps. What is known is in the
 ** tables below; any other type is refused by name. */
-#include "lm/tokenizer_parts.h"
+#include "lm/tokenizer_internal.h"
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
@@ -110,7 +110,7 @@ static int cut_byte_level (steps *s, const json_t *step, sl_error *e) {
   if (words == NULL || json_is_true (words)) {
     const char *const *patterns;
     size_t n;
-    if (sl_splitter_patterns ("gpt-2", &n, &patterns, e) < 0) return -1;
+    if (sl_pre_tokenizer_patterns ("gpt-2", &n, &patterns, e) < 0) return -1;
     return add_pattern (s, patterns[0], e);
   }
   return 0;
@@ -212,7 +212,8 @@ static const known_step post_processors[] = {
   { NULL, NULL }
 };
 
-int sl_tokenizer_read_steps (sl_tokenizer *t, const json_t *root, sl_error *e) {
+int sl_tokenizer_read_pipeline (sl_tokenizer *t, const json_t *root,
+                                sl_error *e) {
   steps s = { .t = t };
   if (read_step (&s, json_object_get (root, "normalizer"), "normalizer",
                  "normalizers", normalizers, e) < 0 ||
@@ -224,6 +225,6 @@ int sl_tokenizer_read_steps (sl_tokenizer *t, const json_t *root, sl_error *e) {
   snprintf (t->pre, sizeof t->pre, "%zu pattern%s of tokenizer.json", s.n,
             s.n == 1 ? "" : "s");
   if (s.n == 0) return 0;
-  t->splitter = sl_splitter_new (s.n, s.pattern, e);
-  return t->splitter != NULL ? 0 : -1;
+  t->pre_tokenizer = sl_pre_tokenizer_new (s.n, s.pattern, e);
+  return t->pre_tokenizer != NULL ? 0 : -1;
 }

@@ -1,14 +1,14 @@
-/* panel.c - a few rows of a packed matrix unpacked into a product. */
-#include "lm/panel.h"
-#include "lm/unpack.h"
+/* packed_rows.c - the product with a few rows of a quantised matrix. */
+#include "lm/packed_rows.h"
+#include "lm/dequantize.h"
 #include "ops/gemm.h"
 #include <stdint.h>
 #include <string.h>
 
-extern const sl_unpack_table SL (sl_unpacks);
+extern const sl_dequantize_table SL (sl_dequantizers);
 
-/* A strip of so many numbers of each row is unpacked at a time: it is still in
-** the second cache when the product reads it. A multiple of every block. */
+/* Numbers of each row that are dequantised at a time: the strip is still in the
+** L2 cache when the product reads it. A multiple of every block size. */
 enum { STRIP = 256 };
 
 static ptrdiff_t least (ptrdiff_t a, ptrdiff_t b) {
@@ -24,13 +24,13 @@ static size_t scratch (ptrdiff_t rows, ptrdiff_t columns, ptrdiff_t in) {
 }
 
 /* Plain numbers of this precision can be read where they lie. */
-static int is_plain (const sl_weight_panel *p) {
+static int is_plain (const sl_packed_rows *p) {
   const int kind = sizeof (real) == 4 ? SL_KIND_F32 : SL_KIND_F64;
   return p->kind == kind && (uintptr_t)p->w % sizeof (real) == 0;
 }
 
-static void multiply (const sl_weight_panel *p) {
-  const sl_unpack unpack = SL (sl_unpacks).of[p->kind];
+static void multiply (const sl_packed_rows *p) {
+  const sl_dequantize dequantize = SL (sl_dequantizers).of[p->kind];
   const ptrdiff_t most = least (STRIP, p->in);
   real *strip = p->scratch, *y = p->y;
   real *rest = strip + ((size_t)(p->columns * most) + 15) / 16 * 16;
@@ -49,10 +49,11 @@ static void multiply (const sl_weight_panel *p) {
     const ptrdiff_t n = least (most, p->in - k);
     const char *from = p->w + k / p->block * p->bytes;
     for (ptrdiff_t j = 0; j < p->columns; j++)
-      unpack (from + (size_t)j * p->w_row, n / p->block, strip + j * n);
+      dequantize (from + (size_t)j * p->w_row, n / p->block, strip + j * n);
     SL_GEMM (p->rows, p->columns, n, 1, (const real *)p->x + k, p->x_row, 1,
              strip, 1, n, keep, y, p->y_row, rest);
   }
 }
 
-const sl_weight_panel_functions SL (sl_weight_panels) = { scratch, multiply };
+const sl_packed_rows_functions SL (sl_packed_rows_kernels) = { scratch,
+                                                               multiply };

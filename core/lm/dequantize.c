@@ -1,4 +1,4 @@
-/* unpack.c - packed numbers made plain, block by block.
+/* dequantize.c - quantised numbers into reals, block by block.
 **
 ** The layouts are those of GGUF (ggml's block types). A block of 32 has one
 ** scale d, and a least value m or a fixed offset:
@@ -8,7 +8,7 @@
 ** themselves: Q4_K, Q5_K d s q - dmin m; Q6_K d s (q - 32).
 **
 ** Products are rounded from left to right, as the formulas stand. */
-#include "lm/unpack.h"
+#include "lm/dequantize.h"
 #include <sinklab/plugin.h>
 #include <stdint.h>
 #include <string.h>
@@ -240,7 +240,7 @@ static void mxfp4_blocks (const void *from, ptrdiff_t n, void *to) {
   }
 }
 
-const sl_unpack_table SL (sl_unpacks) = { {
+const sl_dequantize_table SL (sl_dequantizers) = { {
     [SL_KIND_F32] = f32_blocks,
     [SL_KIND_F64] = f64_blocks,
     [SL_KIND_F16] = f16_blocks,

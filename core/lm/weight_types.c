@@ -1,5 +1,5 @@
-/* types.c - how the numbers of weights are packed: the table. */
-#include "lm/unpack.h"
+/* weight_types.c - the table of number formats. */
+#include "lm/dequantize.h"
 #include "lm/weights.h"
 #include <string.h>
 

@@ -1,7 +1,7 @@
-/* check_unpack.c - packed numbers against numbers that llama.cpp unpacked, and
+/* check_dequantize.c - packed numbers against numbers that llama.cpp unpacked, and
 ** against each layout's definition, one number at a time in double. */
 #include "base/random.h"
-#include "lm/unpack.h"
+#include "lm/dequantize.h"
 #include "lm/weights.h"
 #include "support/suite.h"
 #include "support/variants.h"
@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-SL_VARIANTS (const sl_unpack_table, sl_unpacks);
+SL_VARIANTS (const sl_dequantize_table, sl_dequantizers);
 
 static sl_error error;
 
@@ -118,12 +118,12 @@ static void every_half_here (void) {
     const uint32_t wide = (uint32_t)h << 16;
     double want = half (h), d;
     float f, b;
-    SL_PICK (sl_unpacks, 0)->of[SL_KIND_F16](&bits, 1, &f);
-    SL_PICK (sl_unpacks, 1)->of[SL_KIND_F16](&bits, 1, &d);
+    SL_PICK (sl_dequantizers, 0)->of[SL_KIND_F16](&bits, 1, &f);
+    SL_PICK (sl_dequantizers, 1)->of[SL_KIND_F16](&bits, 1, &d);
     ck_assert_msg (
         isnan (want) ? isnan (f) && isnan (d) : (double)f == want && d == want,
         "f16 %04x: got %.9g and %.17g, want %.17g", h, (double)f, d, want);
-    SL_PICK (sl_unpacks, 0)->of[SL_KIND_BF16](&bits, 1, &f);
+    SL_PICK (sl_dequantizers, 0)->of[SL_KIND_BF16](&bits, 1, &f);
     memcpy (&b, &wide, sizeof b);
     if (memcmp (&f, &b, sizeof f) != 0)
       ck_abort_msg ("bf16 %04x: got %.9g", h, (double)f);
@@ -151,8 +151,8 @@ static void by_definition (void) {
         if (layouts[k].halves[s] >= 0) /* 2^-4 to 2^-1, either sign */
           p[b * type->bytes + layouts[k].halves[s] + 1] =
               (uint8_t)(0x2c + b % 12 + (b % 5 == 0) * 128);
-    SL_PICK (sl_unpacks, 0)->of[type->kind](p, BLOCKS, f);
-    SL_PICK (sl_unpacks, 1)->of[type->kind](p, BLOCKS, d);
+    SL_PICK (sl_dequantizers, 0)->of[type->kind](p, BLOCKS, f);
+    SL_PICK (sl_dequantizers, 1)->of[type->kind](p, BLOCKS, d);
     for (int i = 0; i < BLOCKS * type->block; i++) {
       const uint8_t *block = p + i / type->block * type->bytes;
       const double want = layouts[k].number (block, i % type->block);
@@ -189,7 +189,8 @@ static void golden (void) {
     types++;
     ck_assert_uint_eq (plain->bytes, sizeof want);
     memcpy (want, plain->data, sizeof want);
-    SL_PICK (sl_unpacks, 0)->of[type->kind](packed->data, 512 / type->block, f);
+    SL_PICK (sl_dequantizers, 0)
+        ->of[type->kind](packed->data, 512 / type->block, f);
     for (int i = 0; i < 512; i++)
       CLOSE ((double)f[i], (double)want[i], 0, 1.2e-7, "%s, number %d",
              type->name, i);

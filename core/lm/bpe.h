@@ -1,0 +1,33 @@
+/* bpe.h - byte-pair encoding: one piece of text into token ids. */
+#ifndef SL_BPE_H
+#define SL_BPE_H
+#include "lm/token_ids.h"
+#include "lm/vocabulary.h"
+
+/* A model of the kind BPE (merges by rank) or SentencePiece (by score). */
+typedef struct sl_bpe {
+  const sl_vocabulary *vocabulary;
+  int32_t byte[256]; /* token id of each byte, -1: none */
+  int32_t unknown;   /* token id of what no other token spells, -1: none */
+  int whole_bytes;   /* merging starts from bytes, else from characters */
+} sl_bpe;
+
+/* Working memory, reused for each piece; zero before the first. */
+typedef struct sl_bpe_scratch {
+  struct sl_symbol *symbol;
+  struct sl_candidate *heap;
+  size_t symbols; /* room for this many symbols and 3 times as many in heap */
+} sl_bpe_scratch;
+void sl_bpe_scratch_free (sl_bpe_scratch *w);
+
+/* Add the tokens of text (n bytes, at most 2^31 - 1) to ids: its characters
+** (or bytes), of which the neighbours with the highest score or the lowest rank
+** are joined, the leftmost first, until none makes a token. What is no token
+** then becomes the tokens of its bytes, or else the unknown token. Time is in
+** proportion to n log n. */
+int sl_bpe_encode (const sl_bpe *bpe, sl_bpe_scratch *w, const char *text,
+                   size_t n, sl_token_ids *ids, sl_error *e);
+
+/* The length of the UTF-8 character at text, 1 to 4; 0 if there is none. */
+int sl_utf8_length (const char *text, size_t n);
+#endif
