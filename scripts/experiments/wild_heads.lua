@@ -7,7 +7,7 @@
 local lab = require "sinklab"
 local core = require "sinklab.core"
 local contrast = require "sinklab.lm.contrast"
-local survey = require "sinklab.lm.survey"
+local head_scan = require "sinklab.lm.head_scan"
 local texts = require "sinklab.lm.texts"
 
 local opt = lab.options {
@@ -150,7 +150,7 @@ for _, row in ipairs(found) do
   local at = (row.layer - 1) * model.config.heads + row.head
   map[at] = { layer = row.layer, head = row.head, difference = row.difference }
 end
-run:figure("difference", survey.map({ heads = map, samples = #list }, model.config.heads,
+run:figure("difference", head_scan.map({ heads = map, samples = #list }, model.config.heads,
   "difference", "difference of mean weights on position 1",
   ("%s less %s"):format(names[1], names[0]), true))
 run:claim("a head tells the two apart: p over all heads", found[1].p_family, "<=",

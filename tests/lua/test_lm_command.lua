@@ -287,10 +287,10 @@ check.test("two classes of sequences", function()
 end)
 
 check.test("a map of what has signs is around 0", function()
-  local survey = require "sinklab.lm.survey"
+  local head_scan = require "sinklab.lm.head_scan"
   local found = { samples = 3, heads = { { difference = -0.5 }, { difference = 0.25 } } }
   local function map(signed)
-    return survey.map(found, 2, "difference", "difference", "t", signed):text()
+    return head_scan.map(found, 2, "difference", "difference", "t", signed):text()
   end
   check.contains(map(true), "-0.5")
   check.equal(map(false):find("-0.5", 1, true), nil)

@@ -120,14 +120,14 @@ check.test("loss is what logits say", function()
 end)
 
 check.test("norms of what values add to the residual stream", function()
-  local forward = require "sinklab.lm.forward"
+  local attention = require "sinklab.layers.attention"
   local ids, c = some(1, 40, 3, 80, 1)[1], tiny.config -- more than twice a head's width
   local found = lab.lm.sinks(tiny, { ids }, { measures = "norms" })
   local input
   tiny:forward(ids, { layer = function(layer, h) input = layer == 0 and h or input end })
   local part = tiny.layers[1]
   local x = input:rms_norm(part.attn_norm.gamma, { eps = c.norm_eps })
-  local _, _, v = forward.qkv(tiny, 1, x, {})
+  local v = attention.inputs(c, tiny.blocks[1], x, {}).v
   local w = part.o.weight:tensor "f64"
   for head = 1, c.heads do
     local group = (head - 1) // (c.heads // c.kv_heads)

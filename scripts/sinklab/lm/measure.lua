@@ -107,7 +107,7 @@ function measure.sinks(model, list, given)
   list = measure.sequences(what, list)
   local c, tokens, claimed = model.config, 0, false
   for _, s in ipairs(list) do tokens = math.max(tokens, #s.ids) end
-  for _, own in ipairs(model.attends) do
+  for _, own in ipairs(model.blocks) do
     claimed = claimed or own.mechanism.claims.null_mass
     if not own.mechanism.has_weights then
       check.fail("%s: '%s' is a mixer without weights: there is nothing to measure", what,

@@ -2,41 +2,16 @@
 local core = require "sinklab.core"
 local check = require "sinklab.base.check"
 local lm = require "sinklab.lm"
-local read_heads = require "sinklab.measure.heads"
 local config = require "sinklab.lm.config"
 local forward = require "sinklab.lm.forward"
+local patching = require "sinklab.lm.patching"
 local unsupported = require "sinklab.lm.unsupported"
-local swap = require "sinklab.lm.swap"
 local weights = require "sinklab.lm.weights"
 
 local open = {}
 
 local methods = {}
 local Model = { __index = methods, __name = "sinklab.language_model" }
-
---- The attention that a layer was trained with: { mechanism, param (heads, 1) }.
-local function own_attention(model, parts)
-  local c = model.config
-  if parts.sinks then
-    return { mechanism = core.mechanism("sinklogit", {}),
-      param = parts.sinks.tensor:reshape { c.heads, 1 } }
-  elseif c.softcap then
-    return { mechanism = core.mechanism("softcap_softmax", { cap = c.softcap }) }
-  end
-  return { mechanism = core.mechanism("softmax", {}) }
-end
-
---- Divisors of rotary angles, from the config or a tensor.
-local function read_divisors(model)
-  local c, outer = model.config, model.outer
-  if not c.rope then return end
-  local function table_of(part, list)
-    return part and part.tensor or type(list) == "table" and core.tensor(list) or nil
-  end
-  model.divisors = table_of(outer.rope_divisors, c.rope.divisors)
-  model.long = table_of(outer.rope_long, c.rope.long)
-  model.short = table_of(outer.rope_short, c.rope.short)
-end
 
 --- Ids as a tensor (B, T), from a list, a list of equally long lists or a tensor.
 -- @param positions  (B, T), or nil
@@ -102,12 +77,8 @@ function methods:forward(ids, given)
   local what = "language_model:forward"
   local o = check.options(what, given, forward_rules)
   local run = { length = as_tensor(o.length), first_key = as_tensor(o.first_key),
-    positions = as_tensor(o.positions), layer = o.layer }
+    positions = as_tensor(o.positions), layer = o.layer, attend = self.attend }
   local t = ids_of(self, what, ids, run.positions)
-  if self.long or self.short then
-    local long = t.shape[2] > self.config.rope.original
-    self.divisors = long and self.long or not long and self.short or nil
-  end
   return forward.hidden(self, t, run)
 end
 
@@ -120,40 +91,6 @@ end
 --   print(model:logits { 1, 5, 6 }:select(2, 3):argmax())
 function methods:logits(ids, given)
   return forward.logits(self, self:forward(ids, given))
-end
-
---- Which heads a change is of: function (layer, head).
-local function chosen_heads(what, c, heads)
-  if heads == "all" then return function() return true end end
-  return (read_heads(what, heads, c.layers, c.heads))
-end
-
---- What the outputs of heads are multiplied with: 0 where they are taken away.
-local function kept_outputs(c, chosen)
-  local out = {}
-  for layer = 1, c.layers do
-    for head = 1, c.heads do
-      if chosen(layer, head) then
-        out[layer] = out[layer] or core.ones { c.heads * c.d_value }
-        out[layer]:narrow(1, (head - 1) * c.d_value + 1, c.d_value):fill(0)
-      end
-    end
-  end
-  return out
-end
-
---- The attention of each layer with another mechanism in some.
-local function swapped(what, model, given, layers)
-  local out = table.move(model.attends, 1, #model.attends, 1, {})
-  for i = 1, layers and #layers or #out do
-    local layer = layers and layers[i] or i
-    if not out[layer] then
-      check.fail("%s: there is no layer %s: layers are 1 to %d", what, tostring(layer),
-        #out)
-    end
-    out[layer] = swap.of(what, model, layer, given)
-  end
-  return out
 end
 
 --- Another model with the same weights and one thing changed.
@@ -183,21 +120,7 @@ function methods:with(given)
     off = { "integer", min = 1 }, remove = { "integer", min = 1 }, value = { "table" } })
   local other = {}
   for key, value in pairs(self) do other[key] = value end
-  if o.layers and not o.mechanism then
-    check.fail("%s: layers are those of a mechanism, and none is given", what)
-  end
-  local chosen = chosen_heads(what, self.config, o.heads)
-  if o.mechanism then
-    other.attends = swapped(what, self, o.mechanism, o.layers)
-  elseif o.zero then
-    other.kept = kept_outputs(self.config, chosen)
-  end
-  for _, name in ipairs { "mask", "onto", "off", "remove", "value" } do
-    if o[name] then
-      local dense = require "sinklab.theorem.dense_attention"
-      other.attend = dense.attend({ [name] = o[name] }, chosen, 0)
-    end
-  end
+  for key, value in pairs(patching.changed(what, self, o)) do other[key] = value end
   return setmetatable(other, Model)
 end
 
@@ -238,7 +161,7 @@ function open.open(path)
   check.argument("lab.lm.open", "path", path, "string")
   local file, message = lm.file(path)
   if not file then return nil, message end
-  local model = { file = file, path = path, attends = {} }
+  local model = { file = file, path = path }
   local ok
   ok, message = unsupported.catch(function()
     model.config, model.entry = config.read(file, path)
@@ -248,14 +171,10 @@ function open.open(path)
   if not ok then return nil, message end
   model.layers = model.outer.layers
   model.outer.layers = nil
-  model.qkv = config.of_form(model.entry.qkv, model.config.form)
-  for layer, parts in ipairs(model.layers) do
-    model.attends[layer] = own_attention(model, parts)
-  end
+  forward.bind(model)
   local position = model.outer.position
   model.most_tokens = position
       and position.tensor.shape[1] - model.config.position_offset or nil
-  read_divisors(model)
   return setmetatable(model, Model)
 end
 

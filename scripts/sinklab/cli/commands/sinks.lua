@@ -104,32 +104,32 @@ end
 
 --- Tables of one source.
 local function print_source(model, found)
-  local survey = require "sinklab.lm.survey"
-  local names, rows, left = survey.heads(found)
+  local head_scan = require "sinklab.lm.head_scan"
+  local names, rows, left = head_scan.heads(found)
   if left > 0 then
-    say("\n%s", survey.table(survey.layers(found, model.config.heads)))
+    say("\n%s", head_scan.table(head_scan.layers(found, model.config.heads)))
     say("\nthe %d heads that use position 1 most (all are in run.json):", #rows)
   else
     say ""
   end
-  say("%s", survey.table(names, rows))
+  say("%s", head_scan.table(names, rows))
   say("\nresidual stream\n%s", tostring(found.hidden))
 end
 
 --- Figures of one source.
 local function draw(run, model, tokenizer, source, label, found, given)
-  local survey = require "sinklab.lm.survey"
+  local head_scan = require "sinklab.lm.head_scan"
   local texts = require "sinklab.lm.texts"
   local heads = model.config.heads
-  run:figure(label .. "first", survey.map(found, heads, "first_mean",
+  run:figure(label .. "first", head_scan.map(found, heads, "first_mean",
     "mean weight on position 1", source.name))
-  run:figure(label .. "positions", survey.positions(found, source.name))
+  run:figure(label .. "positions", head_scan.positions(found, source.name))
   run:array(label .. "positions", found.sink)
-  run:figure(label .. "residual", survey.residual(found, source.name))
+  run:figure(label .. "residual", head_scan.residual(found, source.name))
   local alone = #source.sequences == 1 and texts.labels(tokenizer, source.sequences[1])
   for i, pair in ipairs(given.keep or {}) do
     local name = ("%shead-%d-%d"):format(label, pair[1], pair[2])
-    run:figure(name, survey.head(found.kept[i],
+    run:figure(name, head_scan.head(found.kept[i],
       ("%s: layer %d head %d"):format(source.name, pair[1], pair[2]), alone or nil,
       found.samples))
     run:array(name, found.kept[i].mean)
@@ -138,16 +138,16 @@ end
 
 --- Compare with the changes that were asked for.
 local function print_changes(run, model, source, label, found, changes, o)
-  local survey = require "sinklab.lm.survey"
+  local head_scan = require "sinklab.lm.head_scan"
   local effects = require "sinklab.lm.intervene".effects(found, changes, o)
   say("\n%s", tostring(effects))
   for i, e in ipairs(effects) do
     local name = ("%schange-%d"):format(label, i)
     run:add(name, { change = e.name, loss_before = e.loss_before, loss = e.loss,
       loss_change = e.loss_change, predicted = e.predicted,
-      sinks = e.sinks and survey.record(e.sinks), heads = e.heads, states = e.states })
+      sinks = e.sinks and head_scan.record(e.sinks), heads = e.heads, states = e.states })
     if e.sinks then
-      run:figure(name, survey.map(e.sinks, model.config.heads, "first_mean",
+      run:figure(name, head_scan.map(e.sinks, model.config.heads, "first_mean",
         "mean weight on position 1", source.name .. ", " .. e.name))
     end
   end
@@ -156,7 +156,7 @@ end
 local function run_sinks(words, given)
   local lm = require "sinklab.lm"
   local texts = require "sinklab.lm.texts"
-  local survey = require "sinklab.lm.survey"
+  local head_scan = require "sinklab.lm.head_scan"
   local what = "sinks"
   given.tokens, given.samples = given.tokens or 64, given.samples or 100
   given.threshold = given.threshold or 0.3
@@ -194,13 +194,13 @@ local function run_sinks(words, given)
     print_source(model, found)
     all[i] = { name = source.name, sinks = found }
     run:add(label .. "sinks", { text = source.name, beginning = begun.text,
-      sinks = survey.record(found) })
+      sinks = head_scan.record(found) })
     draw(run, model, tokenizer, source, label, found, given)
     if #changes > 0 then
       print_changes(run, model, source, label, found, source.changes, o)
     end
   end
-  say("\n%s", survey.table(survey.sources(all)))
+  say("\n%s", head_scan.table(head_scan.sources(all)))
   local speed = lm.speed(model, tokens, seconds)
   say("\nprefill with measurements: %.0f tokens/s%s", speed.tokens_per_s,
     speed.share and (", %.0f %% of the arithmetic peak"):format(100 * speed.share) or "")

@@ -1,8 +1,8 @@
---- survey.lua - what a measurement of a language model looks like: tables and figures.
+--- head_scan.lua - tables and figures of all heads of a language model.
 local plot = require "sinklab.plot"
 local text = require "sinklab.base.text"
 
-local survey = {}
+local head_scan = {}
 
 -- Heads that are listed one by one; of more, those that use position 1 most.
 local LISTED = 40
@@ -26,7 +26,7 @@ local function second_most(found, layer, head)
 end
 
 --- The table of heads: names and rows of text.
-function survey.heads(found)
+function head_scan.heads(found)
   local heads = table.move(found.heads, 1, #found.heads, 1, {})
   local cut = #heads > LISTED
   if cut then
@@ -56,7 +56,7 @@ function survey.heads(found)
 end
 
 --- Layers in a table, where there are many heads.
-function survey.layers(found, heads)
+function head_scan.layers(found, heads)
   local rows = {}
   for layer = 1, #found.heads // heads do
     local sum, most, over, at = 0, -1, 0, 0
@@ -83,7 +83,7 @@ end
 
 --- Sources in a table, and their mean with its spread.
 -- @param list  of { name =, sinks = }
-function survey.sources(list)
+function head_scan.sources(list)
   local rows, ones, firsts, losses = {}, {}, {}, {}
   for i, source in ipairs(list) do
     local s = source.sinks
@@ -104,7 +104,7 @@ end
 
 --- A map of layers and heads of one number of every head, from 0 to 1, or, if it may be
 -- `signed`, around 0.
-function survey.map(found, heads, key, quantity, title, signed)
+function head_scan.map(found, heads, key, quantity, title, signed)
   local layers, data, ticks, sides = #found.heads // heads, {}, {}, {}
   local most = 0
   for layer = 1, layers do
@@ -125,7 +125,7 @@ end
 local FEW = 9
 
 --- Norms of the residual stream, layer by layer, at position 1 and elsewhere.
-function survey.residual(found, title)
+function head_scan.residual(found, title)
   local x, first, other = {}, {}, {}
   for i, state in ipairs(found.hidden.states) do
     x[i], first[i], other[i] = state.layer, state.first_norm, state.other_norm
@@ -137,7 +137,7 @@ function survey.residual(found, title)
 end
 
 --- Sink_k of every position: is the first one special, or is another one too?
-function survey.positions(found, title)
+function head_scan.positions(found, title)
   local y = found.sink:mean(1):mean(1):totable()
   for k, share in ipairs(y) do y[k] = 100 * share end
   return plot.lines({ { y = y, markers = #y <= 64 } }, { title = title,
@@ -146,7 +146,7 @@ function survey.positions(found, title)
 end
 
 --- One head in full; with tokens on its axes where there was one sequence.
-function survey.head(kept, title, tokens, samples)
+function head_scan.head(kept, title, tokens, samples)
   local named = tokens and #tokens == kept.mean.shape[1] and #tokens <= 96
   return plot.heat(kept.mean, { title = title, mask_upper = true,
     tokens = named and tokens or nil, size = named and #tokens > 20 and 5 or nil,
@@ -154,12 +154,12 @@ function survey.head(kept, title, tokens, samples)
 end
 
 --- What of a measurement goes into run.json.
-function survey.record(found)
+function head_scan.record(found)
   local out = found:record()
   out.losses, out.kept, out.sink_1 = nil, nil, found:sink_k(1)
   return out
 end
 
-survey.table = text.table
+head_scan.table = text.table
 
-return survey
+return head_scan
