@@ -11,7 +11,7 @@ set(SINKLAB_NUMERIC
     core/attention/rows.c
     core/attention/row_weights_op.c
     core/check/block_run.c
-    core/check/stage.c
+    core/check/harness.c
     core/lm/packed_rows.c
     core/lm/dequantize.c
     core/ops/activation.c

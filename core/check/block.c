@@ -1,7 +1,8 @@
 /* block.c - the check "block": a block of queries and its rows agree. */
 #include "check/block.h"
 #include "base/isa.h"
-#include "check/trial.h"
+#include "base/memory.h"
+#include "check/check_case.h"
 #include <stdio.h>
 
 SL_VARIANTS (const sl_block_runner, sl_block_runner);
@@ -27,13 +28,13 @@ typedef struct tally {
   int blocks;
 } tally;
 
-static void describe (const sl_block_case *c, int queries, char *text,
+static void describe (const sl_block_case *b, int queries, char *text,
                       size_t size) {
   sl_setting v;
   int used = snprintf (text, size, "n = %d, pos = %d, %d queries, length = %d",
-                       c->n, c->pos, queries, c->length);
+                       b->n, b->pos, queries, b->length);
   for (int i = 0; used > 0 && (size_t)used < size &&
-                  sl_mechanism_option (c->mechanism, i, &v) == 0;
+                  sl_mechanism_option (b->mechanism, i, &v) == 0;
        i++)
     used += v.text ? snprintf (text + used, size - (size_t)used, ", %s=%s",
                                v.name, v.text)
@@ -42,57 +43,59 @@ static void describe (const sl_block_case *c, int queries, char *text,
 }
 
 /* One array in one precision; n numbers. */
-static void agree (sl_trial *t, const char *call, const char *what, int dtype,
-                   size_t n, double *const *single, double *const *wide,
-                   tally *all) {
+static void agree (sl_check_case *c, const char *call, const char *what,
+                   int dtype, size_t n, double *const *single,
+                   double *const *wide, tally *all) {
   double *const *x = dtype == SL_F64 ? wide : single;
   const double *block = x[SL_BY_BLOCK], *row = x[SL_BY_ROWS];
   size_t where;
-  const double noise =
-      sl_trial_distance (n, single[SL_BY_ROWS], wide[SL_BY_ROWS], 1, &where);
-  const double d = sl_trial_distance (n, block, row, 1, &where);
-  if (sl_trial_failed (t)) return;
+  const double noise = sl_largest_difference (n, single[SL_BY_ROWS],
+                                              wide[SL_BY_ROWS], 1, &where);
+  const double d = sl_largest_difference (n, block, row, 1, &where);
+  if (sl_case_failed (c)) return;
   if (!(d <= all->worst[dtype])) all->worst[dtype] = d;
   if (d <= tolerance[dtype] + share[dtype] * noise) return;
-  sl_trial_figure (t, "%.1e", d);
-  sl_trial_fail (t, "%s %s %zu, lane %zu is %g in a block and %g in a row (%s)",
-                 dtype == SL_F64 ? "f64" : "f32", what, where / SL_QUERIES,
-                 where % SL_QUERIES, block[where], row[where], call);
+  sl_case_figure (c, "%.1e", d);
+  sl_case_fail (c, "%s %s %zu, lane %zu is %g in a block and %g in a row (%s)",
+                dtype == SL_F64 ? "f64" : "f32", what, where / SL_QUERIES,
+                where % SL_QUERIES, block[where], row[where], call);
 }
 
 /* Both precisions of a case, c[SL_F32] and c[SL_F64]. */
-static void compare (sl_trial *t, sl_block_case *c, int queries, tally *all) {
-  const size_t n = (size_t)c->n * SL_QUERIES;
+static void compare (sl_check_case *c, sl_block_case *b, int queries,
+                     tally *all) {
+  const size_t n = (size_t)b->n * SL_QUERIES;
   char call[200];
-  describe (c, queries, call, sizeof call);
+  describe (b, queries, call, sizeof call);
   for (int d = 0; d < 2; d++) {
     const sl_block_runner *r = SL_PICK (sl_block_runner, d == SL_F64);
-    snprintf (t->doing, SL_DOING, "%s block (%s)", d ? "f64" : "f32", call);
-    if (r->run (&c[d])) {
-      sl_trial_fail (t, "no memory for a block of %d keys", c->n);
+    snprintf (c->doing, SL_DOING, "%s block (%s)", d ? "f64" : "f32", call);
+    if (r->run (&b[d])) {
+      sl_case_fail (c, "no memory for a block of %d keys", b->n);
       return;
     }
-    if (c[d].fault[0]) sl_trial_fail (t, "%s (%s)", c[d].fault, call);
+    if (b[d].fault[0]) sl_case_fail (c, "%s (%s)", b[d].fault, call);
   }
   for (int d = 0; d < 2; d++) {
-    agree (t, call, "weight of key", d, n, c[0].weights, c[1].weights, all);
-    agree (t, call, "score's gradient of key", d, n, c[0].dscores, c[1].dscores,
+    agree (c, call, "weight of key", d, n, b[0].weights, b[1].weights, all);
+    agree (c, call, "score's gradient of key", d, n, b[0].dscores, b[1].dscores,
            all);
-    agree (t, call, "gradient of parameter", d, c->params, c[0].dparam,
-           c[1].dparam, all);
+    agree (c, call, "gradient of parameter", d, b->params, b[0].dparam,
+           b[1].dparam, all);
   }
   all->blocks++;
 }
 
 /* One shape with one choice of options: ordinary, large and huge scores. */
-static void visit (sl_trial *t, const sl_mechanism *m, int shape, tally *all) {
+static void visit (sl_check_case *c, const sl_mechanism *m, int shape,
+                   tally *all) {
   static const double spreads[] = { 1, 8, 1e4 };
   const int params = sl_mechanism_params (m, 8);
   const int queries = shapes[shape].queries;
   const size_t n = (size_t)shapes[shape].n * SL_QUERIES;
-  double *scores = sl_problem_copy (NULL, n), *dw = sl_problem_copy (NULL, n);
-  double *param = sl_problem_copy (NULL, (size_t)params);
-  sl_block_case c[2] = { { .mechanism = m,
+  double *scores = sl_copy_doubles (NULL, n), *dw = sl_copy_doubles (NULL, n);
+  double *param = sl_copy_doubles (NULL, (size_t)params);
+  sl_block_case b[2] = { { .mechanism = m,
                            .n = shapes[shape].n,
                            .pos = shapes[shape].pos,
                            .length = shapes[shape].length,
@@ -102,57 +105,56 @@ static void visit (sl_trial *t, const sl_mechanism *m, int shape, tally *all) {
                            .param = param } };
   int failed = !scores || !dw || !param;
   for (int i = 0; i < SL_QUERIES; i++)
-    c->seen[i] = i >= queries         ? 0
-                 : shapes[shape].full ? c->n
-                                      : c->n - queries + 1 + i;
-  c[1] = c[0];
+    b->seen[i] = i >= queries         ? 0
+                 : shapes[shape].full ? b->n
+                                      : b->n - queries + 1 + i;
+  b[1] = b[0];
   for (int i = 0; i < 4; i++) {
-    sl_block_case *one = &c[i / 2];
-    failed |= !(one->weights[i % 2] = sl_problem_copy (NULL, n));
-    failed |= !(one->dscores[i % 2] = sl_problem_copy (NULL, n));
-    failed |= !(one->dparam[i % 2] = sl_problem_copy (NULL, (size_t)params));
+    sl_block_case *one = &b[i / 2];
+    failed |= !(one->weights[i % 2] = sl_copy_doubles (NULL, n));
+    failed |= !(one->dscores[i % 2] = sl_copy_doubles (NULL, n));
+    failed |= !(one->dparam[i % 2] = sl_copy_doubles (NULL, (size_t)params));
   }
-  if (failed) sl_trial_fail (t, "no memory for a block of %d keys", c->n);
-  for (uint32_t k = 0; k < 3 && !sl_trial_failed (t); k++) {
+  if (failed) sl_case_fail (c, "no memory for a block of %d keys", b->n);
+  for (uint32_t k = 0; k < 3 && !sl_case_failed (c); k++) {
     const uint32_t stream = 900 + 8 * (uint32_t)shape + k;
     for (size_t i = 0; i < n; i++) {
-      scores[i] = (float)(spreads[k] *
-                          sl_problem_normal (t->seed, stream, (uint32_t)i));
-      dw[i] = (float)sl_problem_normal (t->seed, stream + 4, (uint32_t)i);
+      scores[i] =
+          (float)(spreads[k] * sl_test_normal (c->seed, stream, (uint32_t)i));
+      dw[i] = (float)sl_test_normal (c->seed, stream + 4, (uint32_t)i);
     }
     for (int i = 0; i < params; i++)
-      param[i] =
-          (float)(0.5 + sl_problem_uniform (t->seed, stream, (uint32_t)i));
-    compare (t, c, queries, all);
+      param[i] = (float)(0.5 + sl_test_uniform (c->seed, stream, (uint32_t)i));
+    compare (c, b, queries, all);
   }
   for (int i = 0; i < 4; i++) {
-    sl_problem_forget (c[i / 2].weights[i % 2]);
-    sl_problem_forget (c[i / 2].dscores[i % 2]);
-    sl_problem_forget (c[i / 2].dparam[i % 2]);
+    sl_free (b[i / 2].weights[i % 2]);
+    sl_free (b[i / 2].dscores[i % 2]);
+    sl_free (b[i / 2].dparam[i % 2]);
   }
-  sl_problem_forget (scores);
-  sl_problem_forget (dw);
-  sl_problem_forget (param);
+  sl_free (scores);
+  sl_free (dw);
+  sl_free (param);
 }
 
-void sl_check_block (sl_trial *t) {
+void sl_check_block (sl_check_case *c) {
   sl_combination *list;
   tally all = { 0 };
   int count;
-  if (!t->loaded->plugin[SL_F64]->block) {
-    sl_trial_none (t, "rows only");
+  if (!c->loaded->plugin[SL_F64]->block) {
+    sl_case_skip (c, "rows only");
     return;
   }
-  count = sl_combinations (t->loaded, &list);
-  if (count < 0) sl_trial_fail (t, "no memory for combinations");
-  for (int i = 0; i < count && !sl_trial_failed (t); i++) {
+  count = sl_combinations (c->loaded, &list);
+  if (count < 0) sl_case_fail (c, "no memory for combinations");
+  for (int i = 0; i < count && !sl_case_failed (c); i++) {
     sl_error e;
     const sl_mechanism *m =
-        sl_mechanism_new (t->loaded, list[i].n, list[i].settings, &e);
-    for (int k = 0; m && shapes[k].n && !sl_trial_failed (t); k++)
-      visit (t, m, k, &all);
+        sl_mechanism_new (c->loaded, list[i].n, list[i].settings, &e);
+    for (int k = 0; m && shapes[k].n && !sl_case_failed (c); k++)
+      visit (c, m, k, &all);
   }
-  if (sl_trial_failed (t)) return;
-  sl_trial_ok (t, "rows and blocks within %.1e, f64 %.1e in %d blocks",
-               all.worst[SL_F32], all.worst[SL_F64], all.blocks);
+  if (sl_case_failed (c)) return;
+  sl_case_pass (c, "rows and blocks within %.1e, f64 %.1e in %d blocks",
+                all.worst[SL_F32], all.worst[SL_F64], all.blocks);
 }

@@ -1,6 +1,6 @@
 /* check.c - the list of checks, and a run of them. */
 #include "check/check.h"
-#include "check/trial.h"
+#include "check/check_case.h"
 #include <string.h>
 
 static const struct {

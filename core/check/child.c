@@ -1,7 +1,7 @@
 /* child.c - a check in a process of its own, with a time limit. */
 #include "base/clock.h"
 #include "base/interrupt.h"
-#include "check/trial.h"
+#include "check/check_case.h"
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -86,7 +86,7 @@ int sl_child_run (sl_check_body body, const char *plugin,
   fflush (NULL);
   child = fork ();
   if (child == 0) {
-    sl_trial t = { plugin, loaded, s->seed, &m->result, m->doing };
+    sl_check_case t = { plugin, loaded, s->seed, &m->result, m->doing };
     close (ends[0]);
     plain_signals ();
     body (&t);

@@ -2,7 +2,8 @@
 **
 ** The backward is contracted with a random cotangent: with a plain sum of the
 ** outputs, a row of weights that sums to one hides any error along it. */
-#include "check/trial.h"
+#include "base/memory.h"
+#include "check/check_case.h"
 #include <math.h>
 #include <string.h>
 
@@ -18,50 +19,51 @@ typedef struct tally {
   long count, around; /* derivatives compared; left out beside a kink */
 } tally;
 
-static double loss (sl_stage *s) {
-  const sl_problem *p = s->problem;
+static double loss (sl_harness *h) {
+  const sl_test_inputs *in = h->inputs;
   double sum = 0;
-  sl_stager_of (SL_F64)->forward (s);
-  for (size_t i = 0; i < p->outputs; i++) sum += p->cotangent[i] * s->out[i];
+  sl_harness_calls_of (SL_F64)->forward (h);
+  for (size_t i = 0; i < in->outputs; i++) sum += in->cotangent[i] * h->out[i];
   return sum;
 }
 
 /* (8 (f(h/2) - f(-h/2)) - (f(h) - f(-h))) / 6h: error O(h^4). */
-static double difference (sl_stage *s, double *x, double h) {
+static double difference (sl_harness *h, double *x, double step) {
   static const double at[4] = { 1, -1, 0.5, -0.5 };
   const double x0 = *x;
   double f[4];
   for (int k = 0; k < 4; k++) {
-    *x = x0 + at[k] * h;
-    f[k] = loss (s);
+    *x = x0 + at[k] * step;
+    f[k] = loss (h);
   }
   *x = x0;
-  return (8 * (f[2] - f[3]) - (f[0] - f[1])) / (6 * h);
+  return (8 * (f[2] - f[3]) - (f[0] - f[1])) / (6 * step);
 }
 
 /* Does the plugin's own gradient jump within h of x? Then no difference across
 ** x is a derivative. A gradient that is merely wrong does not. */
-static int beside_kink (sl_stage *s, int a, size_t i, double h, double error) {
-  double *x = &s->problem->in[a][i], x0 = *x, g[2];
+static int beside_kink (sl_harness *h, int a, size_t i, double step,
+                        double error) {
+  double *x = &h->inputs->value[a][i], x0 = *x, g[2];
   for (int k = 0; k < 2; k++) {
-    *x = x0 + (k ? h : -h);
-    sl_stager_of (SL_F64)->forward (s);
-    sl_stager_of (SL_F64)->backward (s);
-    g[k] = s->grad[a][i];
+    *x = x0 + (k ? step : -step);
+    sl_harness_calls_of (SL_F64)->forward (h);
+    sl_harness_calls_of (SL_F64)->backward (h);
+    g[k] = h->grad[a][i];
   }
   *x = x0;
   return fabs (g[1] - g[0]) > 0.1 * error;
 }
 
 /* One derivative: 0, or -1 when it is wrong. */
-static int compare (sl_trial *t, sl_stage *s, int a, size_t i, double analytic,
-                    double floor_, tally *sum) {
-  const sl_problem *p = s->problem;
-  const int kinked = (t->loaded->plugin[SL_F64]->flags & SL_KINKED) != 0;
+static int compare (sl_check_case *c, sl_harness *h, int a, size_t i,
+                    double analytic, double floor_, tally *sum) {
+  const sl_test_inputs *in = h->inputs;
+  const int kinked = (c->loaded->plugin[SL_F64]->flags & SL_KINKED) != 0;
   double best = INFINITY, numeric = NAN, error = NAN;
   char place[96];
   for (int k = 0; k < STEPS && !(best <= 1e-2 * TOLERANCE); k++) {
-    const double d = difference (s, &p->in[a][i], steps[k]);
+    const double d = difference (h, &in->value[a][i], steps[k]);
     const double scale = fmax (fmax (fabs (d), fabs (analytic)), floor_);
     const double relative = fabs (d - analytic) / scale;
     if (k == 0 || relative < best) {
@@ -77,64 +79,66 @@ static int compare (sl_trial *t, sl_stage *s, int a, size_t i, double analytic,
     sum->worst = fmax (sum->worst, best);
     return 0;
   }
-  if (kinked && beside_kink (s, a, i, steps[0], error)) {
+  if (kinked && beside_kink (h, a, i, steps[0], error)) {
     sum->around++;
     return 0;
   }
-  sl_problem_place (p, a, i, place, sizeof place);
-  sl_trial_figure (t, "relative error %.2g, tolerance %.0e", best, TOLERANCE);
-  return sl_trial_wrong (
-      t, p, "backward gives %.9g for the gradient of %s, differences give %.9g",
+  sl_test_inputs_element (in, a, i, place, sizeof place);
+  sl_case_figure (c, "relative error %.2g, tolerance %.0e", best, TOLERANCE);
+  return sl_case_fail_call (
+      c, in,
+      "backward gives %.9g for the gradient of %s, differences give %.9g",
       analytic, place, numeric);
 }
 
-static void check_problem (sl_trial *t, sl_problem *p, void *context) {
-  sl_stage *s = sl_trial_stage (t, SL_F64, p);
+static void check_problem (sl_check_case *c, sl_test_inputs *in,
+                           void *context) {
+  sl_harness *h = sl_case_harness (c, SL_F64, in);
   tally *sum = context;
-  for (uint32_t draw = 1; draw <= DRAWS && !sl_trial_failed (t); draw++) {
+  for (uint32_t draw = 1; draw <= DRAWS && !sl_case_failed (c); draw++) {
     double largest = 0, terms = 0, *analytic[SL_MOST_ARRAYS];
-    sl_problem_draw (p, draw, 1.5);
-    sl_trial_backward (t, SL_F64, s);
-    for (size_t i = 0; i < p->outputs; i++)
-      terms += fabs (p->cotangent[i] * s->out[i]);
-    for (int a = 0; a < p->arrays; a++) {
-      analytic[a] = sl_problem_copy (s->grad[a], p->size[a]);
-      for (size_t i = 0; analytic[a] && i < p->size[a]; i++)
+    sl_test_inputs_draw (in, draw, 1.5);
+    sl_case_backward (c, SL_F64, h);
+    for (size_t i = 0; i < in->outputs; i++)
+      terms += fabs (in->cotangent[i] * h->out[i]);
+    for (int a = 0; a < in->arrays; a++) {
+      analytic[a] = sl_copy_doubles (h->grad[a], in->size[a]);
+      for (size_t i = 0; analytic[a] && i < in->size[a]; i++)
         largest = fmax (largest, fabs (analytic[a][i]));
     }
     /* Rounding of the loss must not count as an error of a tiny derivative. */
-    for (int a = 0; a < p->arrays; a++)
-      for (size_t i = 0; i < p->size[a]; i++)
+    for (int a = 0; a < in->arrays; a++)
+      for (size_t i = 0; i < in->size[a]; i++)
         if (!analytic[a]) {
-          sl_trial_fail (t, "no memory for gradients");
+          sl_case_fail (c, "no memory for gradients");
           break;
-        } else if (compare (t, s, a, i, analytic[a][i],
+        } else if (compare (c, h, a, i, analytic[a][i],
                             1e-3 * largest + 1e-6 * terms + 1e-12, sum))
           break;
-    for (int a = 0; a < p->arrays; a++) sl_problem_forget (analytic[a]);
+    for (int a = 0; a < in->arrays; a++) sl_free (analytic[a]);
   }
-  sl_stager_of (SL_F64)->close (s);
+  sl_harness_calls_of (SL_F64)->close (h);
 }
 
-void sl_check_gradient (sl_trial *t) {
+void sl_check_gradient (sl_check_case *c) {
   tally sum = { 0 };
-  sl_trial_each (t, SL_ALL_OPTIONS, check_problem, &sum);
-  if (sl_trial_failed (t)) return;
+  sl_case_for_each (c, SL_ALL_OPTIONS, check_problem, &sum);
+  if (sl_case_failed (c)) return;
   if (sum.around > sum.count / 4) {
-    sl_trial_figure (t, "%ld of %ld derivatives lie beside a kink", sum.around,
-                     sum.count);
-    sl_trial_fail (t,
-                   "the gradient jumps around in more than a quarter of all "
-                   "derivatives (seed %llu): it is not the forward's",
-                   (unsigned long long)t->seed);
+    sl_case_figure (c, "%ld of %ld derivatives lie beside a kink", sum.around,
+                    sum.count);
+    sl_case_fail (c,
+                  "the gradient jumps around in more than a quarter of all "
+                  "derivatives (seed %llu): it is not the forward's",
+                  (unsigned long long)c->seed);
   } else if (sum.around)
-    sl_trial_ok (t,
-                 "largest relative error %.1e of %.0e in %ld derivatives, %ld "
-                 "beside a kink",
-                 sum.worst, TOLERANCE, sum.count, sum.around);
+    sl_case_pass (c,
+                  "largest relative error %.1e of %.0e in %ld derivatives, %ld "
+                  "beside a kink",
+                  sum.worst, TOLERANCE, sum.count, sum.around);
   else
-    sl_trial_ok (t, "largest relative error %.1e of %.0e in %ld derivatives",
-                 sum.worst, TOLERANCE, sum.count);
+    sl_case_pass (c, "largest relative error %.1e of %.0e in %ld derivatives",
+                  sum.worst, TOLERANCE, sum.count);
 }
 
 /* Lines through the inputs along which the gradient is watched. */
@@ -142,8 +146,8 @@ enum { LINES = 12, POINTS = 240, HALVINGS = 45 };
 #define SPAN 3.0
 
 typedef struct line {
-  sl_stage *s;
-  sl_problem *p;
+  sl_harness *h;
+  sl_test_inputs *in;
   double *from[SL_MOST_ARRAYS], *along[SL_MOST_ARRAYS];
   double *a, *b, *c; /* gradients at three points */
   size_t total;
@@ -151,15 +155,15 @@ typedef struct line {
 
 /* The gradient at from + x along, into g. */
 static void gradient_at (line *l, double x, double *g) {
-  const sl_stager *stager = sl_stager_of (SL_F64);
-  for (int a = 0; a < l->p->arrays; a++)
-    for (size_t i = 0; i < l->p->size[a]; i++)
-      l->p->in[a][i] = l->from[a][i] + x * l->along[a][i];
-  stager->forward (l->s);
-  stager->backward (l->s);
-  for (int a = 0; a < l->p->arrays; a++) {
-    memcpy (g, l->s->grad[a], l->p->size[a] * sizeof *g);
-    g += l->p->size[a];
+  const sl_harness_calls *calls = sl_harness_calls_of (SL_F64);
+  for (int a = 0; a < l->in->arrays; a++)
+    for (size_t i = 0; i < l->in->size[a]; i++)
+      l->in->value[a][i] = l->from[a][i] + x * l->along[a][i];
+  calls->forward (l->h);
+  calls->backward (l->h);
+  for (int a = 0; a < l->in->arrays; a++) {
+    memcpy (g, l->h->grad[a], l->in->size[a] * sizeof *g);
+    g += l->in->size[a];
   }
 }
 
@@ -214,72 +218,72 @@ static double walk (line *l, double *where) {
   return largest > 0 ? stays / largest : 0;
 }
 
-static int make_line (line *l, sl_problem *p) {
-  l->p = p;
-  for (int a = 0; a < p->arrays; a++) {
-    l->from[a] = sl_problem_copy (p->in[a], p->size[a]);
-    l->along[a] = sl_problem_copy (p->in[a], p->size[a]);
+static int make_line (line *l, sl_test_inputs *in) {
+  l->in = in;
+  for (int a = 0; a < in->arrays; a++) {
+    l->from[a] = sl_copy_doubles (in->value[a], in->size[a]);
+    l->along[a] = sl_copy_doubles (in->value[a], in->size[a]);
     if (!l->from[a] || !l->along[a]) return -1;
-    l->total += p->size[a];
+    l->total += in->size[a];
   }
-  l->a = sl_problem_copy (NULL, l->total);
-  l->b = sl_problem_copy (NULL, l->total);
-  l->c = sl_problem_copy (NULL, l->total);
+  l->a = sl_copy_doubles (NULL, l->total);
+  l->b = sl_copy_doubles (NULL, l->total);
+  l->c = sl_copy_doubles (NULL, l->total);
   return l->a && l->b && l->c ? 0 : -1;
 }
 
-void sl_check_kinks (sl_trial *t) {
-  const sl_mechanism *m = sl_trial_mechanism (t);
-  const sl_plugin *d = t->loaded->plugin[SL_F64];
-  const sl_sizes *z = sl_sizes_of (d) + 2;
-  sl_problem *p;
+void sl_check_kinks (sl_check_case *c) {
+  const sl_mechanism *m = sl_case_mechanism (c);
+  const sl_plugin *d = c->loaded->plugin[SL_F64];
+  const sl_test_shape *z = sl_test_shapes (d) + 2;
+  sl_test_inputs *in;
   sl_error e;
   line l = { 0 };
   double worst = 0;
   int refused;
   if (!m) return;
   if (d->flags & SL_KINKED) {
-    sl_trial_none (t, "SL_KINKED is claimed: kinks are allowed");
+    sl_case_skip (c, "SL_KINKED is claimed: kinks are allowed");
     return;
   }
-  refused = sl_problem_new (m, z, t->seed, &p, &e);
+  refused = sl_test_inputs_new (m, z, c->seed, &in, &e);
   for (; refused > 0 && z[1].n; z++)
-    refused = sl_problem_new (m, z + 1, t->seed, &p, &e);
-  if (refused || make_line (&l, p)) {
-    sl_trial_fail (t, "%s", refused ? e.text : "no memory for a line");
+    refused = sl_test_inputs_new (m, z + 1, c->seed, &in, &e);
+  if (refused || make_line (&l, in)) {
+    sl_case_fail (c, "%s", refused ? e.text : "no memory for a line");
     return;
   }
-  l.s = sl_trial_stage (t, SL_F64, p);
+  l.h = sl_case_harness (c, SL_F64, in);
   for (uint32_t k = 0; k < LINES; k++) {
     double where, stays;
     /* Even lines pass through 0 in all inputs at once: half of all kinks lie
     ** there. */
-    sl_problem_draw (p, 100 + 2 * k, 1);
-    for (int a = 0; a < p->arrays; a++)
-      memcpy (l.along[a], p->in[a], p->size[a] * sizeof **l.along);
-    sl_problem_draw (p, 101 + 2 * k, 1);
-    for (int a = 0; a < p->arrays; a++)
-      for (size_t i = 0; i < p->size[a]; i++)
-        l.from[a][i] = k % 2 ? p->in[a][i] : 0;
-    memset (l.along[p->arrays - 1], 0,
-            p->size[p->arrays - 1] * sizeof **l.along);
-    sl_trial_backward (t, SL_F64, l.s);
+    sl_test_inputs_draw (in, 100 + 2 * k, 1);
+    for (int a = 0; a < in->arrays; a++)
+      memcpy (l.along[a], in->value[a], in->size[a] * sizeof **l.along);
+    sl_test_inputs_draw (in, 101 + 2 * k, 1);
+    for (int a = 0; a < in->arrays; a++)
+      for (size_t i = 0; i < in->size[a]; i++)
+        l.from[a][i] = k % 2 ? in->value[a][i] : 0;
+    memset (l.along[in->arrays - 1], 0,
+            in->size[in->arrays - 1] * sizeof **l.along);
+    sl_case_backward (c, SL_F64, l.h);
     stays = walk (&l, &where);
     worst = fmax (worst, stays);
     if (!(stays <= 1e-3)) {
       gradient_at (&l, where, l.a);
-      sl_trial_figure (t, "a jump of %.2g times the largest gradient", stays);
-      sl_trial_wrong (
-          t, p,
+      sl_case_figure (c, "a jump of %.2g times the largest gradient", stays);
+      sl_case_fail_call (
+          c, in,
           "the gradient jumps at %s[0] = %.6g, and SL_KINKED is not "
           "claimed",
-          p->name[0], p->in[0][0]);
+          in->name[0], in->value[0][0]);
       break;
     }
   }
-  if (!sl_trial_failed (t))
-    sl_trial_ok (t, "largest jump %.1e of the gradient on %d lines", worst,
-                 LINES);
+  if (!sl_case_failed (c))
+    sl_case_pass (c, "largest jump %.1e of the gradient on %d lines", worst,
+                  LINES);
 }
 
 typedef struct added {
@@ -287,46 +291,47 @@ typedef struct added {
   size_t parameters;
 } added;
 
-static void check_added (sl_trial *t, sl_problem *p, void *context) {
+static void check_added (sl_check_case *c, sl_test_inputs *in, void *context) {
   added *sum = context;
-  sl_stage *s = sl_trial_stage (t, SL_F64, p);
-  const int last = p->arrays - 1;
-  const size_t n = p->size[last];
+  sl_harness *h = sl_case_harness (c, SL_F64, in);
+  const int last = in->arrays - 1;
+  const size_t n = in->size[last];
   double *zero, largest = 1;
   sum->parameters += n;
-  sl_trial_backward (t, SL_F64, s);
-  zero = sl_problem_copy (s->grad[last], n);
-  s->dparam = 7;
-  sl_trial_backward (t, SL_F64, s);
+  sl_case_backward (c, SL_F64, h);
+  zero = sl_copy_doubles (h->grad[last], n);
+  h->dparam = 7;
+  sl_case_backward (c, SL_F64, h);
   for (size_t i = 0; zero && i < n; i++)
     largest = fmax (largest, fabs (zero[i]));
   for (size_t i = 0; zero && i < n; i++) {
-    const double d = fabs (s->grad[last][i] - zero[i] - 7) / largest;
+    const double d = fabs (h->grad[last][i] - zero[i] - 7) / largest;
     char place[96];
     if (d <= 1e-9) {
       sum->worst = fmax (sum->worst, d);
       continue;
     }
-    sl_problem_place (p, last, i, place, sizeof place);
-    sl_trial_figure (t, "%.2g off, tolerance 1e-09", d);
-    sl_trial_wrong (t, p,
-                    "dparam of %s is %.9g when it starts from 7 and %.9g when "
-                    "it starts from 0: it must be added to",
-                    place, s->grad[last][i], zero[i]);
+    sl_test_inputs_element (in, last, i, place, sizeof place);
+    sl_case_figure (c, "%.2g off, tolerance 1e-09", d);
+    sl_case_fail_call (
+        c, in,
+        "dparam of %s is %.9g when it starts from 7 and %.9g when "
+        "it starts from 0: it must be added to",
+        place, h->grad[last][i], zero[i]);
     break;
   }
-  if (!zero) sl_trial_fail (t, "no memory for gradients");
-  sl_problem_forget (zero);
-  sl_stager_of (SL_F64)->close (s);
+  if (!zero) sl_case_fail (c, "no memory for gradients");
+  sl_free (zero);
+  sl_harness_calls_of (SL_F64)->close (h);
 }
 
-void sl_check_dparam (sl_trial *t) {
+void sl_check_dparam (sl_check_case *c) {
   added sum = { 0 };
-  sl_trial_each (t, SL_ALL_OPTIONS, check_added, &sum);
-  if (sl_trial_failed (t)) return;
+  sl_case_for_each (c, SL_ALL_OPTIONS, check_added, &sum);
+  if (sl_case_failed (c)) return;
   if (sum.parameters)
-    sl_trial_ok (t, "added to 7 within %.1e of %zu elements", sum.worst,
-                 sum.parameters);
+    sl_case_pass (c, "added to 7 within %.1e of %zu elements", sum.worst,
+                  sum.parameters);
   else
-    sl_trial_none (t, "no parameters");
+    sl_case_skip (c, "no parameters");
 }

@@ -1,6 +1,6 @@
-/* combine.c - the options a plugin is tried with. */
+/* option_combinations.c - the options a plugin is tried with. */
 #include "base/memory.h"
-#include "check/problem.h"
+#include "check/test_inputs.h"
 #include <math.h>
 
 enum { MOST_PRODUCT = 64 };

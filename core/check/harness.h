@@ -1,9 +1,9 @@
-/* stage.h - a problem set before a plugin's kernels, every buffer fenced.
+/* harness.h - a problem set before a plugin's kernels, every buffer fenced.
 **
 ** A problem holds its numbers in double; a stage is one precision's rounding of
 ** it and calls the kernels as the host does, but watches their manners. */
-#ifndef SL_STAGE_H
-#define SL_STAGE_H
+#ifndef SL_HARNESS_H
+#define SL_HARNESS_H
 #include "attention/mechanism.h"
 
 enum {
@@ -14,7 +14,7 @@ enum {
 /* One call. Its arrays are the scores (row), the head output and the input if
 ** it has one (gate), or the inputs (mixer; size 0: left out); the last one holds
 ** the parameters of the head, size 0 if there are none. */
-typedef struct sl_problem {
+typedef struct sl_test_inputs {
   const sl_mechanism *mechanism;
   uint64_t seed;
   int n; /* row: keys; gate: numbers; mixer: tokens */
@@ -24,11 +24,11 @@ typedef struct sl_problem {
   int arrays;
   const char *name[SL_MOST_ARRAYS];
   size_t size[SL_MOST_ARRAYS];
-  double *in[SL_MOST_ARRAYS];
+  double *value[SL_MOST_ARRAYS];
   size_t outputs; /* row, gate: n; mixer: n * d_out */
   double *cotangent;
   size_t saved, scratch, weights; /* weights: n * n if a mixer can give them */
-} sl_problem;
+} sl_test_inputs;
 
 /* The first breach of each kind, as a sentence; "" if there was none. */
 typedef struct sl_faults {
@@ -40,24 +40,24 @@ typedef struct sl_faults {
 /* What calls read and leave. Kernels find 'fence' around every buffer and
 ** 'blank' in outputs and scratch: NaN stands for a NaN that is told from
 ** others. */
-typedef struct sl_stage {
-  const sl_problem *problem;
+typedef struct sl_harness {
+  const sl_test_inputs *inputs;
   double fence, blank, dparam; /* dparam: parameter gradients start from it */
   double *out, *grad[SL_MOST_ARRAYS], *weights;
   sl_faults faults;
-} sl_stage;
+} sl_harness;
 
 /* The stage of one precision. Every call rounds the problem's numbers anew;
 ** backward follows a forward of the same numbers. Stages are independent: a
 ** thread each. */
-typedef struct sl_stager {
-  sl_stage *(*open) (const sl_problem *p); /* NULL: no memory */
-  void (*close) (sl_stage *s);             /* NULL is allowed */
-  void (*forward) (sl_stage *s);
-  void (*backward) (sl_stage *s);
-  void (*weights) (sl_stage *s); /* of a mixer that gives them */
-} sl_stager;
+typedef struct sl_harness_calls {
+  sl_harness *(*open) (const sl_test_inputs *in); /* NULL: no memory */
+  void (*close) (sl_harness *h);                  /* NULL is allowed */
+  void (*forward) (sl_harness *h);
+  void (*backward) (sl_harness *h);
+  void (*weights) (sl_harness *h); /* of a mixer that gives them */
+} sl_harness_calls;
 
 /* In the instruction set in use. */
-const sl_stager *sl_stager_of (sl_dtype dtype);
+const sl_harness_calls *sl_harness_calls_of (sl_dtype dtype);
 #endif
