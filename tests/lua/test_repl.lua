@@ -210,7 +210,7 @@ check.test("a training is a curve", function()
   local said = show.text(log)
   check.contains(said, "training: 40 steps, stopped by steps, loss ")
   check.contains(said, "\n  on 32 fresh sequences: mse ")
-  check.equal(said:match "\n  loss  ([_.:=+*#-]+)  [%d.e-]+ to [%d.e-]+" ~= nil, true,
+  check.equal(said:match "\n  loss +([_.:=+*#-]+)  [%d.e-]+ to [%d.e-]+" ~= nil, true,
     said)
 end)
 

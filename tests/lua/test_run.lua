@@ -145,22 +145,22 @@ end)
 
 check.test("wrong use is blamed on the script's line", function()
   local cases = {
-    ['run:claim("a", nil, "<", 1)'] = "the value must be a number, got a nil",
-    ['run:claim("a", 1, "<", "x")'] = "the bound must be a number, got a string",
-    ['run:claim("a", 1, "=<", 1)'] = "the operator must be >= <= > < or ==, got '=<'",
-    ['run:claim(1, 1, "<", 1)'] = "what is claimed must be a string, got a number",
+    ['run:claim("a", nil, "<", 1)'] = "run:claim: the value must be a number, got nil",
+    ['run:claim("a", 1, "<", "x")'] = "run:claim: the bound must be a number, got 'x'",
+    ['run:claim("a", 1, "=<", 1)'] = "the op is '=<'; it must be >=, <=, >, < or ==",
+    ['run:claim(1, 1, "<", 1)'] = "run:claim: the claim must be a string, got 1",
     ['run:add("a/b", {})'] = "the label 'a/b' must be letters",
     ['run:add("claim", {})'] = "the label 'claim' is taken by run.claim itself",
     ['run:add("record", {})'] = "the label 'record' is taken",
-    ['run:add("a", 1)'] = "expected a table of results, got a number",
+    ['run:add("a", 1)'] = "run:add: the results must be a table, got 1",
     ['run:add("a", {}) run:add("a", {})'] = "'a' has been added before",
     ['run:add("a", { f = { print } })'] = "JSON: cannot say a function",
     ['run:add("soft", {}) print(run.sof)'] =
       "nothing was added under this label (did you mean 'soft'?)",
-    ['run:figure("f", 1)'] = "expected a figure of lab.plot, got a number",
-    ['run:array("f", 1)'] = "expected a tensor, got a number",
-    ['run:weights("f", {})'] = "expected a model, got a table",
-    ['run:csv("f", 1)'] = "expected the log of a training, got a number",
+    ['run:figure("f", 1)'] = "run:figure: the figure must be a figure of lab.plot, got 1",
+    ['run:array("f", 1)'] = "run:array: the tensor must be a tensor, got 1",
+    ['run:weights("f", {})'] = "run:weights: the model must be a model made by lab.model, got a table",
+    ['run:csv("f", 1)'] = "run:csv: the log must be a table, got 1",
     ["lab.run()"] = "this script has opened its run already",
   }
   for line, want in pairs(cases) do

@@ -98,7 +98,7 @@ check.test("trigger tasks: several kinds, a default, no trigger", function()
   check.close(none, 30, 4 * math.sqrt(15), 0, "binomial (60, 1/2)")
   check.equal(check_family("idle", { kinds = { "mean" },
     task = lab.task.idle { seq_len = 6, d_model = 7 } }), 60)
-  check.raises("this task has no trigger", lab.task.idle, { present = 1 })
+  check.raises("lab.task.idle: no such option 'present'", lab.task.idle, { present = 1 })
   check.raises("option 'answer' is 'meen'; it must be mean, sum, max or copy "
     .. "(did you mean 'mean'?)", lab.task.trigger_kinds, { answers = { "meen", "max" } })
   check.raises("option 'answers' has 1 items; it must have 2 to 4",
@@ -334,7 +334,7 @@ check.test("backcopy: variants, BOS tokens and the delimiter", function()
     end
   end
   local copies, at = 0, 0
-  task, batch = rows { variant = "interpolate", mixer = 0.25 }
+  task, batch = rows { variant = "interpolate", mix = 0.25 }
   for s, x in ipairs(batch.x) do
     for i = 3, #x do
       if batch.is_trigger[s][i] == 1 and x[i - 1] ~= x[i] then

@@ -15,15 +15,15 @@ check.test("missing cells and wide characters", function()
 end)
 
 check.test("wrong use of tables", function()
-  local cases = { { "the names: expected a list of texts, got nil" },
-    { "the rows: expected a list of rows, got nil", { "a" } },
-    { "row 2: expected a list of cells, got a number", { "a" }, { {}, 5 } },
-    { "name 1: expected a text, got a table", { {} }, {} } }
+  local cases = { { "the names must be a table, got nil" },
+    { "the rows must be a table, got nil", { "a" } },
+    { "row 2 must be a list of cells, got 5", { "a" }, { {}, 5 } },
+    { "name 1 must be a string, got a table", { {} }, {} } }
   for _, case in ipairs(cases) do
     check.raises("lab.text.table: " .. case[1], lab.text.table, case[2], case[3])
   end
-  check.raises("lab.text.alternatives: expected a list", lab.text.alternatives, 5)
-  check.raises("lab.text.width: expected a string, got a table", lab.text.width, {})
+  check.raises("lab.text.alternatives: the list must be a table, got 5", lab.text.alternatives, 5)
+  check.raises("lab.text.width: the text must be a string or a number, got a table", lab.text.width, {})
   check.raises('(write lab.mechanism("relu", { OPTION = VALUE }))', lab.mechanism,
     { "relu", normaliser = "visible" })
   check.raises("expected the name of a plugin, got nil", lab.mechanism, nil)
@@ -34,7 +34,7 @@ check.test("words in lines", function()
   check.equal(lab.text.wrap("longer-than-that x", 5), "longer-than-that\nx")
   check.equal(lab.text.wrap("\u{E9}\u{E9} \u{E9}", 4), "\u{E9}\u{E9} \u{E9}")
   check.equal(lab.text.wrap("", 5), "")
-  check.raises("lab.text.wrap: the width: expected a number", lab.text.wrap, "x")
+  check.raises("lab.text.wrap: the width must be a number, got nil", lab.text.wrap, "x")
 end)
 
 check.test("thousands", function()
@@ -42,7 +42,7 @@ check.test("thousands", function()
     [-123456] = "-123,456", [1234567] = "1,234,567" } do
     check.equal(lab.text.grouped(n), want)
   end
-  check.raises("lab.text.grouped: expected a whole number, got 1.5", lab.text.grouped,
+  check.raises("lab.text.grouped: the number must be a whole number, got 1.5", lab.text.grouped,
     1.5)
 end)
 

@@ -62,6 +62,7 @@ local kinds = {
   task = { "a task made by lab.task", made_by "sinklab.task" },
   model = { "a model made by lab.model", made_by "sinklab.model" },
   mechanism = { "a mechanism made by lab.mechanism", made_by "sinklab.mechanism" },
+  figure = { "a figure of lab.plot", made_by "sinklab.figure" },
   program = { "a program made by lab.record", made_by "sinklab.program" },
   any = { "a value", function() return true end },
 }
@@ -127,7 +128,9 @@ local function one(what, name, key, value, rule)
       value == nil and "nil" or shown(value))
   end
   if type(value) == "number" then
-    if value ~= value then check.fail("%s: %s is NaN", what, name) end
+    if value ~= value and not rule.nan then
+      check.fail("%s: %s is NaN", what, name)
+    end
     if (rule.min and value < rule.min) or (rule.max and value > rule.max)
         or (rule.above and value <= rule.above) then
       check.fail("%s: %s is %s; it must be %s", what, name, tostring(value),

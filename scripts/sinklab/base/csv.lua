@@ -1,9 +1,15 @@
 --- csv.lua - lab.csv: tables as comma-separated values (RFC 4180).
 local core = require "sinklab.core"
 local check = require "sinklab.base.check"
+local schema = require "sinklab.base.schema"
 local json = require "sinklab.base.json"
 
 local csv = {}
+
+local path_row = { "path", "string" }
+local names_row = { "names", "table", doc = "the head of each column" }
+local rows_row = { "rows", "table tensor", doc = [[lists of as many cells (numbers,
+  strings, booleans; nil is an empty cell), or a tensor (rows, columns)]] }
 
 --- A cell as text: numbers as the shortest decimal that reads back as the same one, nan,
 -- inf and -inf as these words, nil as nothing; text in quotes where it must be.
@@ -20,15 +26,12 @@ local function cell(value)
   return value
 end
 
---- Rows as CSV text.
--- @param names  the head of each column
--- @param rows   lists of as many cells (numbers, strings, booleans; nil is an empty
---               cell), or a tensor of two axes
--- @return text, ending with a newline
--- @example
---   print(lab.csv.text({ "step", "loss" }, { { 1, 0.5 }, { 2, 0.25 } }))
-function csv.text(names, rows)
-  check.argument("lab.csv", "first argument", names, "table")
+csv.text = schema.func("lab.csv.text", {
+  doc = "Rows as CSV text.",
+  args = { names_row, rows_row },
+  returns = "text, ending with a newline",
+  example = [[print(lab.csv.text({ "step", "loss" }, { { 1, 0.5 }, { 2, 0.25 } }))]],
+}, function(names, rows)
   if type(rows) == "userdata" and core.is_tensor(rows) then
     if #rows.shape ~= 2 or rows.shape[2] ~= #names then
       check.fail("lab.csv: %d names need a tensor (rows, %d), got (%s)", #names, #names,
@@ -36,7 +39,6 @@ function csv.text(names, rows)
     end
     rows = rows.shape[1] > 0 and rows:totable() or {}
   end
-  check.argument("lab.csv", "rows", rows, "table")
   local lines, cells = {}, {}
   for j = 1, #names do cells[j] = cell(names[j]) end
   lines[1] = table.concat(cells, ",")
@@ -48,18 +50,17 @@ function csv.text(names, rows)
     lines[i + 1] = table.concat(cells, ",")
   end
   return table.concat(lines, "\n") .. "\n"
-end
+end)
 
---- Write rows as a CSV file, whole or not at all.
--- @param path
--- @param names, rows  as for lab.csv.text
--- @return true; or nil and a message
--- @example
---   lab.csv.save(os.tmpname(), { "step", "loss" }, { { 1, 0.5 }, { 2, 0.25 } })
-function csv.save(path, names, rows)
-  check.argument("lab.csv.save", "path", path, "string")
+csv.save = schema.func("lab.csv.save", {
+  doc = "Write rows as a CSV file, whole or not at all.",
+  args = { path_row, names_row, rows_row },
+  returns = "true; or nil and a message",
+  example = [[
+    lab.csv.save(os.tmpname(), { "step", "loss" }, { { 1, 0.5 }, { 2, 0.25 } })]],
+}, function(path, names, rows)
   return core.file_write(path, csv.text(names, rows))
-end
+end)
 
 local words = { nan = 0 / 0, inf = math.huge, ["-inf"] = -math.huge }
 
@@ -103,18 +104,18 @@ local function record(text, at)
   end
 end
 
---- Read a CSV file whose first line names the columns.
--- @param path
--- @return { names = list, rows = lists of cells, columns = name -> list of cells }:
---         cells are numbers where they read as numbers (nan, inf and -inf too) unless
---         they are in quotes, else strings; an empty one is nil. Or nil and a message
---         that says where a file is not well-formed
--- @example
---   local path = os.tmpname()
---   lab.csv.save(path, { "step", "loss" }, { { 1, 0.5 }, { 2, 0.25 } })
---   print(lab.tensor(lab.csv.load(path).columns.loss))
-function csv.load(path)
-  check.argument("lab.csv.load", "path", path, "string")
+csv.load = schema.func("lab.csv.load", {
+  doc = "Read a CSV file whose first line names the columns.",
+  args = { path_row },
+  returns = [[{ names = list, rows = lists of cells, columns = name -> list of cells }:
+    cells are numbers where they read as numbers (nan, inf and -inf too) unless they are
+    in quotes, else strings; an empty one is nil. Or nil and a message that says where a
+    file is not well-formed]],
+  example = [[
+    local path = os.tmpname()
+    lab.csv.save(path, { "step", "loss" }, { { 1, 0.5 }, { 2, 0.25 } })
+    print(lab.tensor(lab.csv.load(path).columns.loss))]],
+}, function(path)
   local file <close>, message = io.open(path, "rb")
   if not file then return nil, message end
   local text, why = file:read "a"
@@ -143,6 +144,6 @@ function csv.load(path)
     out.columns[name] = column
   end
   return out
-end
+end)
 
 return csv

@@ -1,15 +1,15 @@
 --- json.lua - lab.json: Lua values as JSON text, with the order of keys kept.
 local core = require "sinklab.core"
-local describe = require "sinklab.base.schema".describe
+local schema = require "sinklab.base.schema"
 local valid_utf8 = require "sinklab.base.valid_utf8"
 
 local json = { null = core.json_null }
 
-describe("lab.json.null",
+schema.describe("lab.json.null",
   "The value that JSON's null reads as and is written from.", {}, nil,
   "print(lab.json.encode { lab.json.null })", nil, core.json_null)
 
-json.decode = describe("lab.json.decode",
+json.decode = schema.describe("lab.json.decode",
   "Read JSON text.", { { "text", "string" } },
   "the value, or nil and a message that says where the text is wrong",
   [[print(lab.json.decode('{ "a": [1, 2] }').a[2])]], nil, core.json_decode)
@@ -19,35 +19,27 @@ json.decode = describe("lab.json.decode",
 local kinds, orders = setmetatable({}, { __mode = "k" }), setmetatable({},
   { __mode = "k" })
 
-local function want(what, value, kind)
-  if type(value) ~= kind then
-    core.raise(("%s: expected a %s, got a %s"):format(what, kind, type(value)))
-  end
-end
-
---- Mark a table as an array, which matters when it is empty.
--- @param t  a table
--- @return t
--- @example
---   print(lab.json.encode(lab.json.array {}))
-function json.array(t)
-  want("lab.json.array", t, "table")
+json.array = schema.func("lab.json.array", {
+  doc = "Mark a table as an array, which matters when it is empty.",
+  args = { { "t", "table" } },
+  returns = "t",
+  example = "print(lab.json.encode(lab.json.array {}))",
+}, function(t)
   kinds[t] = "array"
   return t
-end
+end)
 
---- Mark a table as an object whose keys come in this order, others sorted after.
--- @param t      a table
--- @param order  list of keys
--- @return t
--- @example
---   print(lab.json.encode(lab.json.object({ b = 1, a = 2 }, { "b", "a" })))
-function json.object(t, order)
-  want("lab.json.object", t, "table")
+json.object = schema.func("lab.json.object", {
+  doc = "Mark a table as an object whose keys come in this order, others sorted after.",
+  args = { { "t", "table" },
+    { "order", "table", optional = true, doc = "list of keys" } },
+  returns = "t",
+  example = [[print(lab.json.encode(lab.json.object({ b = 1, a = 2 }, { "b", "a" })))]],
+}, function(t, order)
   kinds[t] = "object"
   orders[t] = order
   return t
-end
+end)
 
 local escapes = { ['"'] = '\\"', ["\\"] = "\\\\", ["\b"] = "\\b", ["\f"] = "\\f",
   ["\n"] = "\\n", ["\r"] = "\\r", ["\t"] = "\\t" }
@@ -58,13 +50,7 @@ local function text(s)
   return '"' .. valid_utf8(s):gsub('[%c"\\\127]', escape) .. '"'
 end
 
---- The shortest decimal text that reads back as the same number.
--- @param x  a finite number
--- @return text
--- @example
---   print(lab.json.number(0.1))
-function json.number(x)
-  want("lab.json.number", x, "number")
+local function number(x)
   if math.type(x) == "integer" then return ("%d"):format(x) end
   for digits = 15, 17 do
     local s = ("%%.%dg"):format(digits):format(x)
@@ -73,6 +59,13 @@ function json.number(x)
     end
   end
 end
+
+json.number = schema.func("lab.json.number", {
+  doc = "The shortest decimal text that reads back as the same number.",
+  args = { { "x", "number", doc = "finite" } },
+  returns = "text",
+  example = "print(lab.json.number(0.1))",
+}, number)
 
 local encode
 
@@ -143,7 +136,7 @@ function encode(out, value, indent)
   elseif kind == "number" then
     -- JSON has no word for NaN and the infinities.
     local finite = value == value and value ~= math.huge and value ~= -math.huge
-    out[#out + 1] = finite and json.number(value) or "null"
+    out[#out + 1] = finite and number(value) or "null"
   elseif kind == "string" then
     out[#out + 1] = text(value)
   elseif kind == "table" then
@@ -154,19 +147,19 @@ function encode(out, value, indent)
   end
 end
 
---- JSON text of a value, indented by two spaces.
---
--- NaN and the infinities become null.
--- @param value  table, text, number, boolean, nil or lab.json.null
--- @return text
--- @error a function, a thread, userdata, tables that nest deeper than 100
--- @example
---   print(lab.json.encode { name = "softmax", heads = { 0.99, 0.95 } })
-function json.encode(value)
+json.encode = schema.func("lab.json.encode", {
+  doc = [[JSON text of a value, indented by two spaces. NaN and the infinities become
+    null.]],
+  args = { { "value", "any",
+    doc = "table, text, number, boolean, nil or lab.json.null" } },
+  returns = "text",
+  errors = "a function, a thread, userdata, tables that nest deeper than 100",
+  example = [[print(lab.json.encode { name = "softmax", heads = { 0.99, 0.95 } })]],
+}, function(value)
   local out = {}
   local ok, message = pcall(encode, out, value, "")
   if not ok then core.raise(message) end
   return table.concat(out)
-end
+end)
 
 return json

@@ -32,7 +32,7 @@
 --   default_doc  the default in words, where it is computed: "the task's d_model"
 --   required     of an option: true, or what the message says is missing. Positional
 --                arguments are required unless they have a default or optional = true
---   min, max, above (excluded), choices (of a string), unit ("steps")
+--   min, max, above (excluded), choices (of a string), unit ("steps"); nan: NaN may be
 --   fields       rows of a nested table, which is checked and filled in the same way
 -- A list of rows is plain data: schema.join (rows, more) and schema.pick (rows, "a", "b")
 -- make lists that share rows. schema.rules (rows) gives what check.options takes.

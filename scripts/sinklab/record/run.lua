@@ -3,6 +3,7 @@
 -- The keys of run.json are an interface: docs/run.md says what they mean.
 local core = require "sinklab.core"
 local check = require "sinklab.base.check"
+local schema = require "sinklab.base.schema"
 local csv = require "sinklab.base.csv"
 local json = require "sinklab.base.json"
 local options = require "sinklab.cli.options"
@@ -32,11 +33,13 @@ local function is_tensor(value)
       and core.is_tensor(value)
 end
 
+local label_row = { "label", "string", doc = "letters, digits and _ . - = +" }
+local name_row = { "name", "string", doc = label_row.doc }
+
 --- A label is part of file names.
 local function check_label(what, label)
-  if type(label) ~= "string" or not label:match "^%w[%w_.=+-]*$" then
-    fail("%s: the label %s must be letters, digits and _ . - = +", what,
-      type(label) == "string" and ("'%s'"):format(label) or tostring(label))
+  if not label:match "^%w[%w_.=+-]*$" then
+    fail("%s: the label '%s' must be letters, digits and _ . - = +", what, label)
   end
 end
 
@@ -165,41 +168,37 @@ local function training_csv(log)
   return csv.text(columns, rows)
 end
 
---- Write a training log as train-<label>.csv.
--- @param label  letters, digits and _ . - = +
--- @param log    the `log` of what lab.train returns
--- @error a label that is no part of a file name
--- @example
---   local run = lab.run()
---   run:csv("mine", { { step = 1, loss = 0.5, lr = 1e-3, time = 0.1 } })
-function methods:csv(label, log)
+methods.csv = schema.func("run:csv", {
+  doc = "Write a training log as train-<label>.csv.",
+  args = { label_row, { "log", "table", doc = "of the result of lab.train" } },
+  errors = "a label that is no part of a file name",
+  example = [[
+    local run = lab.run()
+    run:csv("mine", { { step = 1, loss = 0.5, lr = 1e-3, time = 0.1 } })]],
+}, function(self, label, log)
   check_label("run:csv", label)
-  if type(log) ~= "table" then
-    fail("run:csv: expected the log of a training, got a %s", type(log))
-  end
   must(core.file_write(file(self, "train-" .. label .. ".csv"), training_csv(log)))
   save(self)
-end
+end)
 
---- Add results under a label; run[label] gives them back.
--- @param label    letters, digits and _ . - = +
--- @param results  { train = what lab.train returned, sinks = what lab.sinks returned,
---                 eval = { samples =, max_abs_error =, ... } (default train.eval) } and
---                 any more names with numbers, strings and tables of them. A training's
---                 log is also written as train-<label>.csv, the maps of a measurement
---                 as <label>-mean.npy, <label>-std.npy and <label>-output_norms.npy.
--- @error a label that is taken, results that JSON cannot say
--- @example
---   local run = lab.run()
---   run:add("softmax", { eval = { samples = 1000, max_abs_error = 0.004 },
---     note = "a note" })
-function methods:add(label, results)
+methods.add = schema.func("run:add", {
+  doc = "Add results under a label; run[label] gives them back.",
+  args = { label_row,
+    { "results", "table", doc = [[{ train = from lab.train, sinks = from lab.sinks, eval
+      = { samples =, max_abs_error =, ... } (default train.eval) } and any more names with
+      numbers, strings and tables of them. A training's log is also written as
+      train-<label>.csv, the maps of a measurement as <label>-mean.npy, <label>-std.npy
+      and <label>-output_norms.npy]] },
+  },
+  errors = "a label that is taken, results that JSON has no form for",
+  example = [[
+    local run = lab.run()
+    run:add("softmax", { eval = { samples = 1000, max_abs_error = 0.004 },
+      note = "a note" })]],
+}, function(self, label, results)
   check_label("run:add", label)
   if methods[label] or rawget(self, label) ~= nil then
     fail("run:add: the label '%s' is taken by run.%s itself", label, label)
-  end
-  if type(results) ~= "table" then
-    fail("run:add: expected a table of results, got a %s", type(results))
   end
   if self.added[label] then fail("run:add: '%s' has been added before", label) end
   local out = plain(results)
@@ -217,70 +216,63 @@ function methods:add(label, results)
   else
     save(self)
   end
-end
+end)
 
 -- Files.
 
---- Save a figure (lab.plot) as NAME.png, NAME.svg and NAME.pdf.
--- @param name    letters, digits and _ . - = +
--- @param figure  from lab.plot
--- @error a file that cannot be written
--- @example
---   local run = lab.run()
---   run:figure("map", lab.plot.heat { { 1, 0 }, { 0.5, 0.5 } })
-function methods:figure(name, figure)
+methods.figure = schema.func("run:figure", {
+  doc = "Save a figure (lab.plot) as NAME.png, NAME.svg and NAME.pdf.",
+  args = { name_row, { "figure", "figure" } },
+  errors = "a file that cannot be written",
+  example = [[
+    local run = lab.run()
+    run:figure("map", lab.plot.heat { { 1, 0 }, { 0.5, 0.5 } })]],
+}, function(self, name, figure)
   check_label("run:figure", name)
-  if (type(figure) ~= "userdata" and type(figure) ~= "table") or not figure.save then
-    fail("run:figure: expected a figure of lab.plot, got a %s", type(figure))
-  end
   for _, extension in ipairs { "png", "svg", "pdf" } do
     must(figure:save(file(self, name .. "." .. extension)))
   end
   save(self)
-end
+end)
 
---- Save a tensor as NAME.npy.
--- @param name    letters, digits and _ . - = +
--- @param tensor  f32 or f64
--- @error a file that cannot be written
--- @example
---   local run = lab.run()
---   run:array("weights", lab.arange(3))
-function methods:array(name, tensor)
+methods.array = schema.func("run:array", {
+  doc = "Save a tensor as NAME.npy.",
+  args = { name_row, { "tensor", "tensor" } },
+  errors = "a file that cannot be written",
+  example = [[
+    local run = lab.run()
+    run:array("weights", lab.arange(3))]],
+}, function(self, name, tensor)
   check_label("run:array", name)
-  if not is_tensor(tensor) then
-    fail("run:array: expected a tensor, got a %s", type(tensor))
-  end
   must(core.save_npy(file(self, name .. ".npy"), tensor))
   save(self)
-end
+end)
 
---- Save a model's parameters as NAME.safetensors.
--- @param name   letters, digits and _ . - = +
--- @param model  from lab.model
--- @error a file that cannot be written
--- @example
---   local run = lab.run()
---   run:weights("softmax", lab.model.attention_only { task = lab.task.trigger_mean {} })
-function methods:weights(name, model)
+methods.weights = schema.func("run:weights", {
+  doc = "Save a model's parameters as NAME.safetensors.",
+  args = { name_row, { "model", "model" } },
+  errors = "a file that cannot be written",
+  example = [[
+    local run = lab.run()
+    run:weights("softmax", lab.model.attention_only {
+      task = lab.task.trigger_mean {} })]],
+}, function(self, name, model)
   check_label("run:weights", name)
-  if type(model) ~= "table" or not model.save then
-    fail("run:weights: expected a model, got a %s", type(model))
-  end
   must(model:save(file(self, name .. ".safetensors")))
   save(self)
-end
+end)
 
---- Write the run's report, report.html: options, tables, claims, figures, training
--- curves and heads to look into, in one file that needs no other. It shows what has
--- been added so far, and is made again when the run ends; `sinklab report` makes it of
--- any run directory, or of several.
--- @return path of the file
--- @error a file that cannot be written
--- @example
---   local run = lab.run()
---   print(run:report())
-function methods:report()
+methods.report = schema.func("run:report", {
+  doc = [[Write the run's report, report.html: options, tables, claims, figures,
+    training curves and heads to look into, in one file that needs no other. It shows
+    what has been added so far, and is made again when the run ends; `sinklab report`
+    makes it of any run directory, or of several.]],
+  returns = "path of the file",
+  errors = "a file that cannot be written",
+  example = [[
+    local run = lab.run()
+    print(run:report())]],
+}, function(self)
   save(self)
   local path, why = require "sinklab.report".write { self.folder }
   must(path, why)
@@ -288,14 +280,16 @@ function methods:report()
   file(self, "report.html")
   save(self)
   return path
-end
+end)
 
---- Print an aligned table.
--- @param names  of the columns
--- @param rows   lists of as many cells, strings or numbers
--- @example
---   lab.run():table({ "head", "weight" }, { { 1, 0.99 }, { 2, 0.5 } })
-function methods:table(names, rows) print(text.table(names, rows)) end
+methods.table = schema.func("run:table", {
+  doc = "Print an aligned table.",
+  args = { { "names", "table", doc = "of the columns" },
+    { "rows", "table", doc = "lists of as many cells, strings or numbers" } },
+  example = [[lab.run():table({ "head", "weight" }, { { 1, 0.99 }, { 2, 0.5 } })]],
+}, function(self, names, rows)
+  print(text.table(names, rows))
+end)
 
 -- Claims.
 
@@ -319,29 +313,17 @@ local function in_words(x, other)
   return ("%.17g"):format(x)
 end
 
---- State what the run shows and record whether it does.
--- @param claim  what is claimed, in words
--- @param value  a number; NaN holds no claim
--- @param op     one of >= <= > < ==
--- @param bound  a number
--- @return whether it holds; if one claim of a script does not, sinklab exits with 2
--- @error anything else
--- @example
---   lab.run():claim("softmax: the head sinks", 0.998, ">=", 0.98)
-function methods:claim(claim, value, op, bound)
-  if type(claim) ~= "string" then
-    fail("run:claim: what is claimed must be a string, got a %s", type(claim))
-  end
-  for name, x in pairs { value = value or false, bound = bound or false } do
-    if type(x) ~= "number" then
-      fail("run:claim '%s': the %s must be a number, got a %s", claim, name,
-        x and type(x) or "nil")
-    end
-  end
-  if not operators[op] then
-    fail("run:claim '%s': the operator must be >= <= > < or ==, got '%s'", claim,
-      tostring(op))
-  end
+methods.claim = schema.func("run:claim", {
+  doc = "State what the run shows and record whether it does.",
+  args = {
+    { "claim", "string", doc = "the claim in words" },
+    { "value", "number", nan = true, doc = "with NaN no claim holds" },
+    { "op", "string", choices = { ">=", "<=", ">", "<", "==" } },
+    { "bound", "number", nan = true },
+  },
+  returns = "whether it holds; if one claim of a script does not, sinklab exits with 2",
+  example = [[lab.run():claim("softmax: the head sinks", 0.998, ">=", 0.98)]],
+}, function(self, claim, value, op, bound)
   local holds = operators[op](value, bound)
   local claims = self.record.claims
   claims[#claims + 1] = json.object({ text = claim, value = value, op = op,
@@ -350,7 +332,7 @@ function methods:claim(claim, value, op, bound)
     in_words(value, bound), op, in_words(bound, value)))
   save(self)
   return holds
-end
+end)
 
 -- Begin and end.
 
@@ -364,16 +346,16 @@ end
 local open, finish
 local held = true -- every claim of the runs that are closed
 
---- Close the record: the run is complete. `sinklab run` does this by itself at the end of
--- a script; a script that is run by a stock Lua calls it, or its record says that the
--- program ended without.
--- @return whether every claim holds
--- @example
---   print(lab.run():finish())
-function methods:finish()
+methods.finish = schema.func("run:finish", {
+  doc = [[Close the record: the run is complete. `sinklab run` does this by itself at
+    the end of a script; a script that is run by a stock Lua calls it, or its record
+    says that the program ended without.]],
+  returns = "whether every claim holds",
+  example = "print(lab.run():finish())",
+}, function(self)
   if open ~= self then fail "run:finish: the run is closed already" end
   return finish "complete"
-end
+end)
 
 --- The host calls this when the script has ended: "complete", "failed" with the error,
 -- or "interrupted". Returns whether every claim holds.
@@ -424,18 +406,19 @@ local function new_folder(script)
   end
 end
 
---- Open the run, a directory where everything is written, and its record.
---
--- The directory is runs/<script>-<UTC time> or what --out says (files of the same
--- names in it are replaced). The record is on the disk from now on with the status
--- "running", and is "complete", "failed" or "interrupted" in the end. A script has one
--- run. In the REPL a new run ends the one before.
--- @return run; run[label] is what run:add added
--- @error a second run of a script, a directory that cannot be made
--- @example
---   local run = lab.run()
---   print(run.folder)
-function module.run()
+module.run = schema.func("lab.run", {
+  doc = [[Open the run, a directory where everything is written, and its record.
+
+    The directory is runs/<script>-<UTC time> or what --out says (files of the same
+    names in it are replaced). The record is on the disk from now on with the status
+    "running", and is "complete", "failed" or "interrupted" in the end. A script has one
+    run. In the REPL a new run ends the one before.]],
+  returns = "run; run[label] is the table that run:add was given",
+  errors = "a second run of a script, a directory that cannot be made",
+  example = [[
+    local run = lab.run()
+    print(run.folder)]],
+}, function()
   local host = core.host
   if host.help then
     print "It has no options of its own."
@@ -487,6 +470,6 @@ function module.run()
   save(self)
   note(self)
   return self
-end
+end)
 
 return module

@@ -1,6 +1,7 @@
 --- runs.lua - lab.runs: many runs found, compared, exported and pruned.
 local core = require "sinklab.core"
 local check = require "sinklab.base.check"
+local schema = require "sinklab.base.schema"
 local csv = require "sinklab.base.csv"
 local filter = require "sinklab.record.filter"
 local records = require "sinklab.record.records"
@@ -37,40 +38,40 @@ local function select_runs(db, where, limit)
     :format(terms), table.unpack(values)))
 end
 
---- The runs in a folder.
---
--- Runs are found by the records in their directories; an index beside them
--- (index.sqlite) makes that quick and is brought up to date by every call.
--- @param folder  default "runs"
--- @return an object with :list, :show, :compare, :best, :csv, :prune and :rebuild
--- @example
---   print(lab.runs "runs")
-local function runs(folder)
-  if folder ~= nil then check.argument("lab.runs", "folder", folder, "string") end
-  folder = (folder or "runs"):gsub("(.)/+$", "%1")
+local runs = schema.func("lab.runs", {
+  doc = [[The runs in a folder.
+
+    Runs are found by the records in their directories; an index beside them
+    (index.sqlite) makes that quick and is brought up to date by every call.]],
+  args = { { "folder", "string", default = "runs" } },
+  returns = "an object with :list, :show, :compare, :best, :csv, :prune and :rebuild",
+  example = [[print(lab.runs "runs")]],
+}, function(folder)
+  folder = folder:gsub("(.)/+$", "%1")
   if folder == "" then check.fail "lab.runs: the folder is ''" end
   return setmetatable({ folder = folder }, Runs)
-end
+end)
 
---- The runs, oldest first.
--- @param where  a list of conditions that must all hold, KEY OP VALUE with OP one of
---               = != < <= > >= and ~ (contains): "script~theorem2", "lr<=1e-3",
---               "softmax.train.steps<9000". KEY is a column (script, status, started,
---               wall_s, seed, dtype, threads, isa, claims, failed ...), an option or the
---               path of a result; `option.` or `result.` before it says which.
--- @param limit  at most so many, the newest of them
--- @return a list of { folder, script, status, started, wall_s, seed, dtype, threads, isa,
---         sinklab, error, claims, failed }; nil and a message if there is no such folder
--- @error an unknown key raises, with the nearest one
--- @example
---   local list = lab.runs "runs":list { where = { "status=complete" }, limit = 5 }
-function methods:list(given)
-  local o = check.options("runs:list", given, {
-    where = { "table", default = {} }, limit = { "integer", min = 1 } })
+methods.list = schema.func("runs:list", {
+  doc = "The runs, oldest first.",
+  options = {
+    { "where", "table", default = {}, doc = [[a list of conditions that must all hold, KEY
+      OP VALUE with OP one of = != < <= > >= and ~ (contains): "script~theorem2",
+      "lr<=1e-3", "softmax.train.steps<9000". KEY is a column (script, status, started,
+      wall_s, seed, dtype, threads, isa, claims, failed ...), an option or the path of a
+      result; `option.` or `result.` before it says which.]] },
+    { "limit", "integer", min = 1, doc = "at most so many, the newest" },
+  },
+  returns = [[a list of { folder, script, status, started, wall_s, seed, dtype, threads,
+    isa, sinklab, error, claims, failed }; nil and a message if there is no such folder]],
+  errors = "an unknown key, with the nearest one",
+  example = [[
+    local list = lab.runs "runs":list { where = { "status=complete" }, limit = 5 }]],
+}, function(self, o)
   local db <close>, message = records.open(self.folder)
   if not db then return nil, message end
   return select_runs(db, o.where, o.limit)
-end
+end)
 
 --- The folder of the run that `name` means: a directory's name, the beginning or a part
 -- of exactly one, a path, or "last".
@@ -100,20 +101,22 @@ local function find(self, name)
     check.did_you_mean(name, names))
 end
 
---- The record of one run.
--- @param name  a directory's name, a part of it that only one has, a path, or "last"
--- @return what its run.json holds, and its directory; or nil and a message
--- @example
---   local record, folder = lab.runs "runs":show "last"
-function methods:show(name)
-  check.argument("runs:show", "name", name, "string")
+methods.show = schema.func("runs:show", {
+  doc = "The record of one run.",
+  args = {
+    { "name", "string",
+      doc = [[a directory's name, a part of it that only one has, a path, or "last"]] },
+  },
+  returns = "the table in its run.json, and its directory; or nil and a message",
+  example = [[local record, folder = lab.runs "runs":show "last"]],
+}, function(self, name)
   local folder, message = find(self, name)
   if not folder then return nil, message end
   local record
   record, message = records.read(folder)
   if not record then return nil, message end
   return record, folder
-end
+end)
 
 --- Where two tables differ: name -> { a, b }, sorted by name.
 local function differences(a, b, same_too)
@@ -132,16 +135,17 @@ local function differences(a, b, same_too)
   return out
 end
 
---- Two runs side by side.
--- @param a, b  as for :show
--- @return { a, b = their directories, options, results = lists of { name, a, b,
---         difference = b - a for numbers } }: the options that differ, and the results
---         that both or one of them has; or nil and a message
--- @example
---   local c = lab.runs "runs":compare("last", "last")
-function methods:compare(a, b)
-  check.argument("runs:compare", "first run", a, "string")
-  check.argument("runs:compare", "second run", b, "string")
+methods.compare = schema.func("runs:compare", {
+  doc = "Two runs side by side.",
+  args = {
+    { "first_run", "string", doc = "as for runs:show" },
+    { "second_run", "string", doc = "as for runs:show" },
+  },
+  returns = [[{ a, b = their directories, options, results = lists of { name, a, b,
+    difference = b - a for numbers } }: the options that differ, and the results that
+    both or one of them has; or nil and a message]],
+  example = [[local c = lab.runs "runs":compare("last", "last")]],
+}, function(self, a, b)
   local left, folder_a = self:show(a)
   if not left then return nil, folder_a end
   local right, folder_b = self:show(b)
@@ -149,22 +153,24 @@ function methods:compare(a, b)
   return { a = folder_a, b = folder_b,
     options = differences(records.options(left), records.options(right)),
     results = differences(records.results(left), records.results(right), true) }
-end
+end)
 
---- The runs with the smallest (or largest) value of a result.
--- @param metric   the path of a result, such as "softmax.train.steps", or a column
--- @param largest  default false: the smallest first
--- @param where    as for :list
--- @param limit    default 10
--- @return a list as :list gives, each with `value`; or nil and a message
--- @error a metric that no run has raises, with the nearest one
--- @example
---   local fast = lab.runs "runs":best("wall_s", { limit = 3 })
-function methods:best(metric, given)
-  check.argument("runs:best", "metric", metric, "string")
-  local o = check.options("runs:best", given, {
-    where = { "table", default = {} }, largest = { "boolean", default = false },
-    limit = { "integer", default = 10, min = 1 } })
+methods.best = schema.func("runs:best", {
+  doc = "The runs with the smallest (or largest) value of a result.",
+  args = {
+    { "metric", "string",
+      doc = [[the path of a result, such as "softmax.train.steps", or a column]] },
+  },
+  options = {
+    { "largest", "boolean", default = false,
+      doc = "the largest first, not the smallest" },
+    { "where", "table", default = {}, doc = "as for runs:list" },
+    { "limit", "integer", default = 10, min = 1, doc = "at most so many" },
+  },
+  returns = "a list as :list gives, each with `value`; or nil and a message",
+  errors = "a metric that no run has, with the nearest one",
+  example = [[local fast = lab.runs "runs":best("wall_s", { limit = 3 })]],
+}, function(self, metric, o)
   local db <close>, trouble = records.open(self.folder)
   if not db then return nil, trouble end
   local known, message = known_names(db)
@@ -178,16 +184,16 @@ function methods:best(metric, given)
   return shown(db:rows(([[select * from (select *, %s as value from runs r where %s)
     where typeof (value) in ('integer', 'real') order by value %s, started, stamp
     limit ?]]):format(value, terms, o.largest and "desc" or "asc"), table.unpack(all)))
-end
+end)
 
---- Every run as a line of CSV: the columns of :list, then each option as option.NAME and
--- each result as result.PATH; what a run does not have is an empty cell.
--- @param where  as for :list
--- @return text; or nil and a message
--- @example
---   local csv = lab.runs "runs":csv()
-function methods:csv(given)
-  local o = check.options("runs:csv", given, { where = { "table", default = {} } })
+methods.csv = schema.func("runs:csv", {
+  doc = [[Every run as a line of CSV: the columns of :list, then each option as
+    option.NAME and each result as result.PATH; a cell is empty where a run has no
+    such value.]],
+  options = { { "where", "table", default = {}, doc = "as for runs:list" } },
+  returns = "text; or nil and a message",
+  example = [[local csv = lab.runs "runs":csv()]],
+}, function(self, o)
   local db <close>, trouble = records.open(self.folder)
   if not db then return nil, trouble end
   local list, message = select_runs(db, o.where)
@@ -219,7 +225,7 @@ function methods:csv(given)
     end
   end
   return csv.text(head, rows)
-end
+end)
 
 --- Remove a file or a folder with all in it. A symbolic link is removed, what it points
 -- to is not.
@@ -234,18 +240,19 @@ local function remove(path)
   return ok, message
 end
 
---- Remove run directories for good.
--- @param where   conditions as for :list; at least one
--- @param really  default false: only say which would be removed
--- @return the list of runs, as :list gives; nil and a message on trouble, which leaves
---         the rest in place
--- @error no condition raises: removing everything must be said, as "status~"
--- @example
---   local would_go = lab.runs "runs":prune { where = { "status=failed" } }
-function methods:prune(given)
-  local o = check.options("runs:prune", given, {
-    where = { "table", required = "a list of conditions" },
-    really = { "boolean", default = false } })
+methods.prune = schema.func("runs:prune", {
+  doc = "Remove run directories for good.",
+  options = {
+    { "where", "table", required = "a list of conditions",
+      doc = "conditions as for runs:list; at least one" },
+    { "really", "boolean", default = false,
+      doc = "remove them; without it they are only listed" },
+  },
+  returns = [[the list of runs, as :list gives; nil and a message on trouble, which leaves
+    the rest in place]],
+  errors = [[no condition: to remove every run say "status~"]],
+  example = [[local would_go = lab.runs "runs":prune { where = { "status=failed" } }]],
+}, function(self, o)
   if #o.where == 0 then
     check.fail "runs:prune: say which, as in where = { \"status=failed\" }"
   end
@@ -258,20 +265,22 @@ function methods:prune(given)
   local db <close>, why = records.open(self.folder) -- forgets them
   if not db then return nil, why end
   return list
-end
+end)
 
---- Make the index anew from the directories.
--- @return the number of runs; or nil and a message
--- @example
---   local n = lab.runs "runs":rebuild()
-function methods:rebuild() return records.rebuild(self.folder) end
+methods.rebuild = schema.func("runs:rebuild", {
+  doc = "Make the index anew from the directories.",
+  returns = "the number of runs; or nil and a message",
+  example = [[local n = lab.runs "runs":rebuild()]],
+}, function(self)
+  return records.rebuild(self.folder)
+end)
 
---- Rows of text for a list of runs, under a row of column names.
--- @param list  what runs:list gives
--- @return names, rows: for lab.text.table
--- @example
---   print(lab.text.table(lab.runs "runs".rows {}))
-function methods.rows(list)
+methods.rows = schema.func("runs:rows", {
+  doc = "Rows of text for a list of runs, under a row of column names.",
+  args = { { "list", "table", doc = "from runs:list" } },
+  returns = "names, rows: for lab.text.table",
+  example = [[print(lab.text.table(lab.runs "runs":rows {}))]],
+}, function(_, list)
   local rows, valued = {}, list[1] and list[1].value ~= nil
   for i, run in ipairs(list) do
     local claims = run.claims or 0
@@ -280,13 +289,13 @@ function methods.rows(list)
       valued and ("%.6g"):format(run.value) or nil }
   end
   return { "run", "status", "wall_s", "claims hold", valued and "value" or nil }, rows
-end
+end)
 
 function Runs:__tostring()
   local list, message = self:list { limit = 20 }
   if not list then return "runs: " .. message end
   if #list == 0 then return "no runs in " .. self.folder end
-  return "runs in " .. self.folder .. "\n" .. text.table(methods.rows(list))
+  return "runs in " .. self.folder .. "\n" .. text.table(methods.rows(self, list))
 end
 
 return runs

@@ -1,19 +1,9 @@
 --- sweep.lua - lab.sweep: many small runs, each in a process of its own.
 local core = require "sinklab.core"
 local check = require "sinklab.base.check"
+local schema = require "sinklab.base.schema"
 local send = require "sinklab.sweep.send"
 local progress = require "sinklab.base.progress"
-
-local rules = {
-  points = { "table" },
-  grid = { "table" },
-  run = { "function string", required = "a function (point, with), or a module's name" },
-  with = { "any" },
-  workers = { "integer", min = 1, max = 1024 },
-  label = { "string", default = "sweep" },
-  on_result = { "function" },
-  quiet = { "boolean" },
-}
 
 --- All combinations of a grid's values, as points.
 local function combine(what, grid)
@@ -115,48 +105,55 @@ local function show(state)
   return parts, state.done > 0 and took / state.done * (#state.points - state.done)
 end
 
---- Run a function for many points, several at a time, each in a fresh process.
---
--- Made for many small trainings: seeds times learning rates, a table of mechanisms. A
--- worker process has one thread, serves one point after another and starts in a few
--- milliseconds. What goes to it and what comes back is plain data: numbers (every bit
--- of them, NaN too), strings, booleans, tables of these.
---
--- The function goes over with what it captures: plain data (also the table of
--- lab.options) as it is at the call, modules such as `lab` by name, other functions of
--- the script likewise. A task, a model or a tensor cannot go: make it inside. What it
--- prints goes to standard error. An error in it fails its point only, as does a crash.
---
--- On Ctrl-C the workers are ended and, as lab.train does, the sweep returns what it
--- has, with `interrupted`; points without a result have failed = "interrupted".
--- @param points     list of points, anything plain; or
--- @param grid       { name = { value, ... }, ... }: every combination, names in
---                   alphabetical order, the last one changing fastest
--- @param run        function (point, with) -> a plain value, or the name of a module
---                   that returns such a function
--- @param with       plain data passed to every call
--- @param workers    processes at a time, default as many as this script has threads
--- @param label      for the progress line, default "sweep"
--- @param on_result  function (entry, index) called as results come in
--- @param quiet      no progress; default: what --quiet says
--- @return list in the order of the points: { point =, result =, seconds = } or
---         { point =, failed = message, seconds = }; fields `failed` (how many),
---         `wall_s` and, after Ctrl-C, `interrupted`
--- @error what cannot be sent, by name
--- @example
---   local runs = lab.sweep {
---     grid = { seed = { 0, 1 }, lr = { 1e-3, 3e-3 } },
---     run = function (p)
---       local task = lab.task.trigger_mean {}
---       local model = lab.model.attention_only { task = task, seed = p.seed }
---       local log = lab.train(model, task, { steps = 20, seed = p.seed, eval = 0,
---         optimizer = lab.optim.adam { lr = p.lr } })
---       return { loss = log.loss }
---     end }
---   for _, r in ipairs(runs) do print(r.point.lr, r.point.seed, r.result.loss) end
-local function sweep(given)
+local sweep = schema.func("lab.sweep", {
+  doc = [[Run a function for many points, several at a time, each in a fresh process.
+
+    Made for many small trainings: seeds times learning rates, a table of mechanisms. A
+    worker process has one thread, serves one point after another and starts in a few
+    milliseconds. Points and results are plain data: numbers (every bit of them, NaN
+    too), strings, booleans, tables of these.
+
+    The function is sent with the variables that it captures: plain data (also the table
+    of lab.options) as it is at the call, modules such as `lab` by name, other functions
+    of the script likewise. A task, a model or a tensor cannot be sent: make it inside.
+    Its output goes to standard error. An error in it fails its point only, as does a
+    crash.
+
+    On Ctrl-C the workers are ended and the sweep returns the results that it has, with
+    `interrupted`; points without a result have failed = "interrupted".]],
+  options = {
+    { "points", "table", doc = "list of points, anything plain; or" },
+    { "grid", "table", doc = [[{ name = { value, ... }, ... }: every combination, names in
+      alphabetical order, the last one changing fastest]] },
+    { "run", "function string",
+      required = "a function (point, with), or a module's name", doc = [[(point, with) ->
+      a plain value, or the name of a module that returns such a function]] },
+    { "with", "any", doc = "plain data passed to every call" },
+    { "workers", "integer", min = 1, max = 1024,
+      default_doc = "as many as this script has threads",
+      doc = "processes at a time" },
+    { "label", "string", default = "sweep", doc = "for the progress line" },
+    { "on_result", "function", doc = "(entry, index), called as results come in" },
+    { "quiet", "boolean", default_doc = "what --quiet says",
+      doc = "no progress line" },
+  },
+  returns = [[list in the order of the points: { point =, result =, seconds = } or { point
+    =, failed = message, seconds = }; fields `failed` (how many), `wall_s` and, after
+    Ctrl-C, `interrupted`]],
+  errors = "data that cannot be sent, by name",
+  example = [[
+    local runs = lab.sweep {
+      grid = { seed = { 0, 1 }, lr = { 1e-3, 3e-3 } },
+      run = function (p)
+        local task = lab.task.trigger_mean {}
+        local model = lab.model.attention_only { task = task, seed = p.seed }
+        local log = lab.train(model, task, { steps = 20, seed = p.seed, eval = 0,
+          optimizer = lab.optim.adam { lr = p.lr } })
+        return { loss = log.loss }
+      end }
+    for _, r in ipairs(runs) do print(r.point.lr, r.point.seed, r.result.loss) end]],
+}, function(o)
   local what = "lab.sweep"
-  local o = check.options(what, given, rules)
   if (o.points == nil) == (o.grid == nil) then
     check.fail("%s: give either 'points' or 'grid'", what)
   end
@@ -196,6 +193,6 @@ local function sweep(given)
   end
   line:close((show(state)), progress.duration(results.wall_s))
   return results
-end
+end)
 
 return sweep

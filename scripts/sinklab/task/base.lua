@@ -46,11 +46,11 @@ base.new = schema.func("lab.task", {
   doc = [[A task from a sampler: lab.task { name =, sample =, ... }.
 
     t:fill(shape, function (buffer, step, first_sample) ... end) gives a tensor that the
-    function fills with buffer:set(i, ..., x), buffer:copy(tensor) and so on; elements that
-    it leaves are 0. It is called for every shard of every step and keeps training on one
+    function fills with buffer:set(i, ..., x), buffer:copy(tensor) and so on; the other
+    elements are 0. It is called for every shard of every step and keeps training on one
     thread, so it is slower than operations. `step` counts from 1 in training and is 0
-    elsewhere, `first_sample` says which sequence of the batch, from 0, comes first in the
-    buffer. The same arguments should give the same numbers. An error in it ends the
+    elsewhere, `first_sample` says which sequence of the batch, from 0, comes first in
+    the buffer. The same arguments should give the same numbers. An error in it ends the
     training, and the model keeps the parameters that it had before that step.]],
   options = {
     { "name", "string", required = true, doc = "for records and messages" },
@@ -70,14 +70,17 @@ base.new = schema.func("lab.task", {
       doc = "width of the prediction" },
     { "loss", "string function", choices = { "mse", "cross_entropy" },
       default_doc = [["mse"; "cross_entropy" with vocab]],
-      doc = "its name, or (prediction, batch) -> loss, largest error or nil, weight or nil" },
+      doc = [[its name, or (prediction, batch) -> loss, largest error or nil, weight or
+      nil]] },
     { "options", "table", default = {}, doc = [[names that task:batch may pass on to the
       sampler, each with a rule such as { "integer", min = 2 }]] },
-    { "domain", "table", fields = domain_rows, doc = [[in place of sample, what lab.certify
-      may vary. A state is a table of tensors whose first axis is B; content, one of them,
-      (B, n, m), may hold any numbers from low to high, and is drawn apart from the rest.
-      `draw` knows the option trigger if the task has triggers]] },
-    { "triggers", "table", doc = "{ first, last } of the positions, from 1, of a trigger" },
+    { "domain", "table", fields = domain_rows, doc = [[in place of sample, the parts
+      that lab.certify may vary. A state is a table of tensors whose first axis is B;
+      content, one of them, (B, n, m), may hold any numbers from low to high, and is
+      drawn apart from the rest. `draw` knows the option trigger if the task has
+      triggers]] },
+    { "triggers", "table",
+      doc = "{ first, last } of the positions, from 1, of a trigger" },
     { "oracle", "function", doc = [[(batch) -> (B, seq_len), the least expected loss of
       every target, for tasks that know it; kept as task.oracle]] },
   },
@@ -146,7 +149,8 @@ local batch_rows = {
   { "n", "integer", default = 1000, min = 1, doc = "how many", unit = "sequences" },
   { "seed", "integer", default = 0, min = 0, doc = "of the draws" },
   { "dtype", "string", default = "f32", choices = { "f32", "f64" } },
-  { "...", "any", doc = "the task's own options (trigger_mean: trigger = position from 1)" },
+  { "...", "any",
+    doc = "the task's own options (trigger_mean: trigger = position from 1)" },
 }
 local batch_rules = schema.rules(batch_rows)
 

@@ -3,9 +3,15 @@
 -- own extensions.
 local core = require "sinklab.core"
 local check = require "sinklab.base.check"
+local schema = require "sinklab.base.schema"
 local base = require "sinklab.task.base"
 
 local context = {}
+
+local seq_len = { "seq_len", "integer", default = 16, min = 3, unit = "tokens",
+  doc = "of a sequence" }
+local residual = { "residual", "boolean", default = false,
+  doc = "the target is added to the token itself" }
 
 --- A random order of each row: how many numbers of the row are smaller, or equal and
 -- earlier. (B, n) -> (B, n), a permutation of 0..n-1.
@@ -17,31 +23,29 @@ local function rank(u)
   return core.sum(core.lt(other, mine) + core.eq(other, mine) * earlier, 3)
 end
 
---- Key-query retrieval on a trigger: lab.task.retrieval { seq_len =, d_value =, ... }.
---
--- Position 1 is BOS. Every later token has a key, one of seq_len - 1 that are all
--- different, and a value of uniform (-1, 1) numbers. The trigger j holds, in place of
--- these, the key of one of the tokens 2..j-1; the target there is that token's value, and
--- 0 everywhere else. Coordinates: BOS, trigger, keys (one of them 1), values, and one
--- that is 1 at content.
--- @param seq_len   default 16, at least 3
--- @param d_value   numbers of a value, default 8; d_model is seq_len + 2 + d_value
--- @param residual  default false: add the token to the target
--- @param trigger   { first, last }, default { 3, seq_len }; task:batch { trigger = }
---                  fixes it
--- @return task     its batches have trigger and asked (B): the position, from 0, of the
---                  token whose value is asked
--- @example
---   local batch = lab.task.retrieval { seq_len = 6 }:batch { n = 1 }
---   print(batch.trigger, batch.asked)
-function context.retrieval(given)
+context.retrieval = schema.func("lab.task.retrieval", {
+  doc = [[Key-query retrieval on a trigger.
+
+    Position 1 is BOS. Every later token has a key, one of seq_len - 1 that are all
+    different, and a value of uniform (-1, 1) numbers. The trigger j holds, in place of
+    these, the key of one of the tokens 2..j-1; the target there is that token's value,
+    and 0 everywhere else. Coordinates: BOS, trigger, keys (one of them 1), values, and
+    one that is 1 at content.]],
+  options = {
+    seq_len,
+    { "d_value", "integer", default = 8, min = 1,
+      doc = "numbers of a value; d_model is seq_len + 2 + d_value" },
+    residual,
+    { "trigger", "table", default_doc = "{ 3, seq_len }",
+      doc = "{ first, last } of its positions; task:batch { trigger = } fixes it" },
+  },
+  returns = [[task; its batches have trigger and asked (B): the position, from 0, of the
+    token whose value is the target]],
+  example = [[
+    local batch = lab.task.retrieval { seq_len = 6 }:batch { n = 1 }
+    print(batch.trigger, batch.asked)]],
+}, function(o)
   local what = "lab.task.retrieval"
-  local o = check.options(what, given, {
-    seq_len = { "integer", default = 16, min = 3 },
-    d_value = { "integer", default = 8, min = 1 },
-    residual = { "boolean", default = false },
-    trigger = { "table" },
-  })
   local L, v, keys = o.seq_len, o.d_value, o.seq_len - 1
   local first, last = base.range(what, "trigger", o.trigger or { 3, L }, 3, L)
 
@@ -86,30 +90,28 @@ function context.retrieval(given)
   return base.new { name = "retrieval", domain = { draw = draw, build = build },
     seq_len = L, d_model = 3 + keys + v, triggers = { first, last },
     options = { trigger = { "integer", min = 1 } } }
-end
+end)
 
---- Induction: a string of different tokens, twice: lab.task.induction { symbols =,
--- length = }.
---
--- BOS (id 0), then `length` different ids of 1..symbols in random order, then the same
--- again. Asked is the next token wherever it has been seen to follow; other targets are
--- -100, which the loss leaves out.
--- @param symbols  default 16
--- @param length   of the string, default 8, at least 2 and at most symbols; seq_len is
---                 2 length
--- @return task    vocab is symbols + 1
--- @example
---   local batch = lab.task.induction { symbols = 6, length = 4 }:batch { n = 1 }
---   print(batch.x, batch.y)
-function context.induction(given)
-  local what = "lab.task.induction"
-  local o = check.options(what, given, {
-    symbols = { "integer", default = 16, min = 2 },
-    length = { "integer", default = 8, min = 2 },
-  })
+context.induction = schema.func("lab.task.induction", {
+  doc = [[Induction: a string of different tokens, twice.
+
+    BOS (id 0), then `length` different ids of 1..symbols in random order, then the same
+    again. The target is the next token from the second copy on; before it, -100, which
+    the loss leaves out.]],
+  options = {
+    { "symbols", "integer", default = 16, min = 2 },
+    { "length", "integer", default = 8, min = 2,
+      doc = "of the string, at most symbols; seq_len is 2 length", unit = "tokens" },
+  },
+  returns = "task; its vocab is symbols + 1",
+  example = [[
+    local batch = lab.task.induction { symbols = 6, length = 4 }:batch { n = 1 }
+    print(batch.x, batch.y)]],
+}, function(o)
   local n = o.length
   if n > o.symbols then
-    check.fail("%s: option 'length' is %d; there are only %d symbols", what, n, o.symbols)
+    check.fail("lab.task.induction: option 'length' is %d; there are only %d symbols", n,
+      o.symbols)
   end
   local function sample(t, B)
     local string = rank(t:uniform(0, 1, { B, o.symbols })):narrow(2, 1, n) + 1
@@ -121,27 +123,25 @@ function context.induction(given)
   end
   return base.new { name = "induction", sample = sample, seq_len = 2 * n,
     vocab = o.symbols + 1 }
-end
+end)
 
---- Linear regression in context: lab.task.regression { inputs =, seq_len =, ... }.
---
--- BOS, then seq_len - 2 examples of inputs and their label, then a question without a
--- label. Inputs and the weights of the map, drawn for every sequence, are uniform in (-1,
--- 1); a label is the weighted sum over sqrt (inputs). The target is the label at the
--- question, the last token, and 0 everywhere else. Coordinates: BOS, question, inputs,
--- label, and one that is 1 at examples.
--- @param inputs    default 4; d_model is inputs + 4
--- @param seq_len   default 16, at least 3
--- @param residual  default false: add the token to the target
--- @return task     its batches have trigger, the question
--- @example
---   print(lab.task.regression { inputs = 2, seq_len = 6 }:batch { n = 1 }.x)
-function context.regression(given)
-  local o = check.options("lab.task.regression", given, {
-    inputs = { "integer", default = 4, min = 1 },
-    seq_len = { "integer", default = 16, min = 3 },
-    residual = { "boolean", default = false },
-  })
+context.regression = schema.func("lab.task.regression", {
+  doc = [[Linear regression in context.
+
+    BOS, then seq_len - 2 examples of inputs and their label, then a question without a
+    label. Inputs and the weights of the map, drawn for every sequence, are uniform in
+    (-1, 1); a label is the weighted sum over sqrt (inputs). The target is the label at
+    the question, the last token, and 0 everywhere else. Coordinates: BOS, question,
+    inputs, label, and one that is 1 at examples.]],
+  options = {
+    { "inputs", "integer", default = 4, min = 1,
+      doc = "of an example; d_model is inputs + 4" },
+    seq_len,
+    residual,
+  },
+  returns = "task; its batches have trigger, the position of the question",
+  example = "print(lab.task.regression { inputs = 2, seq_len = 6 }:batch { n = 1 }.x)",
+}, function(o)
   local L, k = o.seq_len, o.inputs
   -- Row 1 of content, BOS's, holds the weights.
   local function draw(t, B) return { content = t:uniform(-1, 1, { B, L, k }) } end
@@ -164,6 +164,6 @@ function context.regression(given)
   end
   return base.new { name = "regression", domain = { draw = draw, build = build },
     seq_len = L, d_model = k + 4 }
-end
+end)
 
 return context

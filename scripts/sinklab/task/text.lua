@@ -2,6 +2,7 @@
 -- over the letters of a text, and independent tokens.
 local core = require "sinklab.core"
 local check = require "sinklab.base.check"
+local schema = require "sinklab.base.schema"
 local join = require "sinklab.base.join"
 local base = require "sinklab.task.base"
 
@@ -96,7 +97,7 @@ function variants.dormant_markov(s)
 end
 
 function variants.interpolate(s)
-  local copies = s.is_trigger(s.current) * core.lt(s.mixer, s.p)
+  local copies = s.is_trigger(s.current) * core.lt(s.mix, s.p)
   return core.where(copies, s.previous, s.draw(s.current))
 end
 
@@ -158,7 +159,7 @@ local function chain_of(what, o)
   end
   return { letters = counts.letters, n = n, vocab = #rows, rows = rows, ids = ids,
     unigram = unigram, flags = flags, begins = begins, bos = o.bos, variant = o.variant,
-    mixer = o.mixer, start = o.variant == "dormant_markov" and unigram or normalised(calm) }
+    mix = o.mix, start = o.variant == "dormant_markov" and unigram or normalised(calm) }
 end
 
 --- The sampler of sequences of L tokens.
@@ -178,7 +179,7 @@ local function sampler_of(chain, L)
       local at = u:narrow(2, #tokens + 1, 1)
       return core.sum(core.ge(at, row), 2)
     end
-    local s = { vocab = chain.vocab, p = chain.mixer,
+    local s = { vocab = chain.vocab, p = chain.mix,
       is_trigger = function(x) return core.embedding(flag, x):reshape { B } end,
       draw = function(x) return by(core.embedding(table_of, x)) end,
       draw_unigram = function() return by(core.tensor(unigram_sums, dtype)) end }
@@ -188,7 +189,7 @@ local function sampler_of(chain, L)
     end
     while #tokens <= L do
       s.current, s.previous = tokens[#tokens], tokens[#tokens - 1]
-      if mixed then s.mixer = mixed:select(2, #tokens + 1) end
+      if mixed then s.mix = mixed:select(2, #tokens + 1) end
       -- A lone first letter has nothing before it.
       tokens[#tokens + 1] = s.previous and variants[variant](s)
           or (variant == "icl" and variants.icl or variants.markov)(s)
@@ -203,7 +204,7 @@ end
 --- The law of a chain: function (token, the one before, those seen), ids from 1, ->
 -- probabilities of what follows.
 local function law_of(chain)
-  local n, vocab, rows, mixer = chain.n, chain.vocab, chain.rows, chain.mixer
+  local n, vocab, rows, mix = chain.n, chain.vocab, chain.rows, chain.mix
   local function sure(i)
     local p = {}
     for k = 1, vocab do p[k] = k == i and 1 or 0 end
@@ -220,50 +221,48 @@ local function law_of(chain)
     if chain.variant == "dormant_markov" then return rows[before] end
     local p = {}
     for k = 1, vocab do
-      p[k] = (1 - mixer) * rows[token][k] + (k == before and mixer or 0)
+      p[k] = (1 - mix) * rows[token][k] + (k == before and mix or 0)
     end
     return p
   end
 end
 
---- Bigram-Backcopy: lab.task.backcopy { triggers =, seq_len =, variant =, ... }.
---
--- BOS, then one letter from the text's unigram without triggers, then: after a trigger
--- (one of the most frequent letters) the token before it, after any other letter one from
--- the text's bigram. All next tokens are asked. Ids: letters by their byte from 0, BOS
--- tokens, the delimiter.
--- @param triggers   how many letters are triggers, default 3
--- @param seq_len    default 256
--- @param variant    "bbm" (default); "markov": bigrams only, nothing to attend to;
---                   "dormant_markov": after a trigger, the bigram of the token before it;
---                   "interpolate": after a trigger, the token before it with probability
---                   mixer, else the bigram; "icl": letters from the unigram until one
---                   occurs again, which then repeats
--- @param mixer        of "interpolate", default 0.5
--- @param bos        how many BOS tokens a sequence begins with: 0, 1 (default) or 2
--- @param delimiter  probability that a letter is followed by the delimiter, after which a
---                   letter of the unigram stands; default 0: there is none
--- @param path       of the text, default 40 kB of Shakespeare that come with sinklab
--- @return task      with trigger_ids (from 0), letters (list: id + 1 -> letter), bos_id,
---                   and oracle (batch) -> (B, seq_len), -log of each target's
---                   probability; its batches have is_trigger (B, seq_len), 1 where the
---                   token is a trigger
--- @error the text cannot be read
--- @source Guo et al. 2024, arXiv 2410.13835, and its released code
--- @example
---   local task = lab.task.backcopy { seq_len = 16 }
---   print(task:batch { n = 1 }.x)
-function text_tasks.backcopy(given)
+text_tasks.backcopy = schema.func("lab.task.backcopy", {
+  doc = [[Bigram-Backcopy: bigrams of a text, and copies after triggers.
+
+    BOS, then one letter from the text's unigram without triggers, then: after a trigger
+    (one of the most frequent letters) the token before it, after any other letter one
+    from the text's bigram. All next tokens are asked. Ids: letters by their byte from
+    0, BOS tokens, the delimiter.]],
+  options = {
+    { "triggers", "integer", default = 3, min = 0,
+      doc = "how many letters, the most frequent, are triggers" },
+    { "seq_len", "integer", default = 256, min = 2, unit = "tokens",
+      doc = "of a sequence" },
+    { "variant", "string", default = "bbm", choices = variant_names, doc = [["bbm": as
+      above; "markov": bigrams only, nothing to attend to; "dormant_markov": after a
+      trigger, the bigram of the token before it; "interpolate": after a trigger, the
+      token before it with probability mix, else the bigram; "icl": letters from the
+      unigram until one occurs again, which then repeats]] },
+    { "mix", "number", default = 0.5, min = 0, max = 1,
+      doc = [[probability of a copy, of "interpolate"]] },
+    { "bos", "integer", default = 1, min = 0, max = 2,
+      doc = "how many BOS tokens a sequence begins with" },
+    { "delimiter", "number", default = 0, min = 0, max = 0.5, doc = [[probability that a
+      letter is followed by the delimiter, and that by a letter of the unigram]] },
+    { "path", "string", default = core.scripts .. "/data/shakespeare.txt",
+      default_doc = "40 kB of Shakespeare that come with sinklab", doc = "of the text" },
+  },
+  returns = [[task, with trigger_ids (from 0), letters (list: id + 1 -> letter), bos_id,
+    and oracle (batch) -> (B, seq_len), -log of each target's probability; its batches
+    have is_trigger (B, seq_len), 1 where the token is a trigger]],
+  errors = "a text that cannot be read",
+  source = "Guo et al. 2024, arXiv 2410.13835, and its released code",
+  example = [[
+    local task = lab.task.backcopy { seq_len = 16 }
+    print(task:batch { n = 1 }.x)]],
+}, function(o)
   local what = "lab.task.backcopy"
-  local o = check.options(what, given, {
-    triggers = { "integer", default = 3, min = 0 },
-    seq_len = { "integer", default = 256, min = 2 },
-    variant = { "string", default = "bbm", choices = variant_names },
-    mixer = { "number", default = 0.5, min = 0, max = 1 },
-    bos = { "integer", default = 1, min = 0, max = 2 },
-    delimiter = { "number", default = 0, min = 0, max = 0.5 },
-    path = { "string", default = core.scripts .. "/data/shakespeare.txt" },
-  })
   local chain = chain_of(what, o)
   local follows = law_of(chain)
   local task = base.new { name = "backcopy", sample = sampler_of(chain, o.seq_len),
@@ -272,23 +271,23 @@ function text_tasks.backcopy(given)
   task.trigger_ids, task.letters = chain.ids, chain.letters
   task.bos_id = o.bos > 0 and chain.n or nil
   return task
-end
+end)
 
---- Independent tokens behind a BOS: lab.task.unigram { symbols =, exponent =, ... }. The
--- negative control: there is nothing to attend to.
--- @param symbols   default 100; id 0 is BOS, 1..symbols are drawn
--- @param exponent  of Zipf's law: symbol i has probability proportional to i^-exponent,
---                  default 1
--- @param seq_len   default 64
--- @return task     with entropy, the least mean loss, and oracle as lab.task.backcopy's
--- @example
---   print(lab.task.unigram { symbols = 5, seq_len = 8 }:batch { n = 1 }.x)
-function text_tasks.unigram(given)
-  local o = check.options("lab.task.unigram", given, {
-    symbols = { "integer", default = 100, min = 2 },
-    exponent = { "number", default = 1, min = 0 },
-    seq_len = { "integer", default = 64, min = 1 },
-  })
+text_tasks.unigram = schema.func("lab.task.unigram", {
+  doc = [[Independent tokens after a BOS token. The negative control: there is nothing to
+    attend to.]],
+  options = {
+    { "symbols", "integer", default = 100, min = 2,
+      doc = "id 0 is BOS, 1..symbols are drawn" },
+    { "exponent", "number", default = 1, min = 0,
+      doc = "of Zipf's law: symbol i has probability proportional to i^-exponent" },
+    { "seq_len", "integer", default = 64, min = 1, unit = "tokens",
+      doc = "of a sequence" },
+  },
+  returns = [[task, with entropy (nats), the least mean loss, and oracle as
+    lab.task.backcopy]],
+  example = "print(lab.task.unigram { symbols = 5, seq_len = 8 }:batch { n = 1 }.x)",
+}, function(o)
   local weights, L = {}, o.seq_len
   for i = 1, o.symbols do weights[i] = i ^ -o.exponent end
   local p, entropy = normalised(weights), 0
@@ -304,6 +303,6 @@ function text_tasks.unigram(given)
     end }
   task.entropy = entropy
   return task
-end
+end)
 
 return text_tasks

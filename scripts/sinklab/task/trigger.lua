@@ -6,6 +6,7 @@
 -- and the options default, present, bos and anchors are our own extensions.
 local core = require "sinklab.core"
 local check = require "sinklab.base.check"
+local schema = require "sinklab.base.schema"
 local base = require "sinklab.task.base"
 
 local trigger = {}
@@ -76,21 +77,26 @@ local function layout(state, o, width, dtype)
   return s
 end
 
-local function rules(extra)
-  local r = {
-    d_model = { "integer", default = 16 },
-    seq_len = { "integer", default = 16, min = 3 },
-    residual = { "boolean", default = false },
-    trigger = { "table" },
-    default = { "number", default = 0 },
-    present = { "number", default = 1, min = 0, max = 1 },
-    bos = { "string", default = "first",
-      choices = { "first", "absent", "random", "moved" } },
-    anchors = { "integer", default = 1, min = 1, max = 2 },
-  }
-  for key, rule in pairs(extra or {}) do r[key] = rule end
-  return r
-end
+local rows = {
+  { "d_model", "integer", default = 16, doc = "width of a token, at least 4" },
+  { "seq_len", "integer", default = 16, min = 3, unit = "tokens", doc = "of a sequence" },
+  { "residual", "boolean", default = false,
+    doc = "the target is added to the token itself" },
+  { "trigger", "table", default_doc = "{ 3, seq_len }", doc = [[{ first, last } position
+    of the trigger, from 1, drawn uniformly; { 3, seq_len } is the released code's, { 2,
+    seq_len } the theory's; task:batch { trigger = } fixes it]] },
+  { "default", "number", default = 0,
+    doc = "target of content coordinates except at the trigger; 0 is the theorem's" },
+  { "present", "number", default = 1, min = 0, max = 1,
+    doc = "probability that a sequence has its trigger" },
+  { "bos", "string", default = "first",
+    choices = { "first", "absent", "random", "moved" },
+    doc = [["absent": position 1 is content as any other, and BOS has no coordinate;
+      "random": absent in half of the sequences; "moved": at any position but the
+      trigger's]] },
+  { "anchors", "integer", default = 1, min = 1, max = 2,
+    doc = "2: positions 1 and 2 are both BOS, each with its own coordinate" },
+}
 
 --- What is drawn: the place of the trigger, content, and what some options need.
 local function drawer(o)
@@ -173,14 +179,13 @@ local function builder(o)
   end
 end
 
---- A task of this kind. `kinds`: the answer of each kind of trigger.
-local function make(name, kinds, given, extra)
+--- A task of this name. `kinds`: the answer of each kind of trigger.
+local function make(name, kinds, o)
   local what = "lab.task." .. name
-  local o = check.options(what, given, rules(extra))
   if o.anchors > 1 and o.bos ~= "first" then
     check.fail("%s: two anchors are at positions 1 and 2: bos must be \"first\"", what)
   end
-  o.name, o.kinds = name, kinds or o.answers
+  o.name, o.kinds = name, kinds
   o.places = o.bos == "absent" and 0 or o.anchors -- coordinates of anchors
   o.width = o.d_model - o.places - #o.kinds - 1 -- of content
   if o.width < 1 then
@@ -197,98 +202,75 @@ local function make(name, kinds, given, extra)
   return task
 end
 
---- The trigger-conditional mean: lab.task.trigger_mean { d_model =, seq_len =, ... }.
---
--- Position 1 is BOS: coordinate 1 is 1, the rest 0. Later tokens hold uniform (-1, 1)
--- noise in coordinates 3..d-1; coordinate d is 1 but at the trigger, whose coordinate 2
--- is 1 instead. The target is 0 everywhere but at the trigger j, where it is the mean of
--- tokens 2..j (the trigger counted, BOS left out); with `residual` the token itself is
--- added everywhere. The options from `default` on are our own extensions.
--- @param d_model   default 16, at least 4
--- @param seq_len   default 16, at least 3
--- @param residual  default false
--- @param trigger   { first, last } position of the trigger, counted from 1, drawn
---                  uniformly; default { 3, seq_len } as in the released code (the
---                  theory's is { 2, seq_len }); task:batch { trigger = } fixes it
--- @param default   the target of content coordinates everywhere but at the trigger,
---                  default 0: the theorem's premise
--- @param present   probability that a sequence has its trigger, default 1
--- @param bos       "first" (default); "absent": position 1 is content as any other, and
---                  BOS has no coordinate; "random": absent in half of the sequences;
---                  "moved": at any position but the trigger's
--- @param anchors   2: positions 1 and 2 are both BOS, each with its own coordinate
---                  (default 1)
--- @return task     its batches have trigger, -1 where a sequence has none
--- @source Ran-Milo 2026, arXiv 2603.11487, and its released code
--- @example
---   local batch = lab.task.trigger_mean {}:batch { n = 2, trigger = 8 }
---   print(batch.y)
-function trigger.trigger_mean(given) return make("trigger_mean", { "mean" }, given) end
-
---- The largest of tokens 2..j at the trigger j, coordinate by coordinate (our own
--- extension): lab.task.trigger_max { ... }.
--- @param given  as lab.task.trigger_mean
--- @return task
--- @example
---   print(lab.task.trigger_max { default = 0.5 }:batch { n = 1, trigger = 4 }.y)
-function trigger.trigger_max(given) return make("trigger_max", { "max" }, given) end
-
---- The sum of tokens 2..j over seq_len at the trigger j (our own extension):
--- lab.task.trigger_sum { ... }. Weights that sum to 1 do not count.
--- @param given  as lab.task.trigger_mean
--- @return task
--- @example
---   print(lab.task.trigger_sum { seq_len = 8 }:batch { n = 1, trigger = 8 }.y)
-function trigger.trigger_sum(given) return make("trigger_sum", { "sum" }, given) end
-
---- The token before the trigger (our own extension): lab.task.trigger_copy { ... }. Only
--- a model with positions can tell it from the others.
--- @param given  as lab.task.trigger_mean
--- @return task
--- @example
---   print(lab.task.trigger_copy { seq_len = 8 }:batch { n = 1, trigger = 3 }.y)
-function trigger.trigger_copy(given) return make("trigger_copy", { "copy" }, given) end
-
---- Several kinds of trigger, each with its own answer (our own extension):
--- lab.task.trigger_kinds { answers = { "mean", "max" }, ... }.
---
--- A sequence has one trigger, of a kind drawn uniformly; each kind has its coordinate.
--- @param answers  of each kind: mean, sum, max or copy; default { "mean", "max" }, 2 to 4
--- @param ...      as lab.task.trigger_mean
--- @return task    its batches have kind (B), from 0
--- @example
---   local task = lab.task.trigger_kinds { answers = { "mean", "sum" } }
---   print(task:batch { n = 4 }.kind)
-function trigger.trigger_kinds(given)
-  local what, list = "lab.task.trigger_kinds", { "mean", "max" }
-  local said = type(given) == "table" and given.answers
-  if said then
-    check.options(what, { answers = said }, { answers = { "table" } })
-    if #said < 2 or #said > 4 then
-      check.fail("%s: option 'answers' has %d items; it must have 2 to 4", what, #said)
-    end
-    for _, answer in ipairs(said) do
-      check.options(what .. ": answers", { answer = answer },
-        { answer = { "string", choices = answer_names } })
-    end
-  end
-  return make("trigger_kinds", nil, given, { answers = { "table", default = list } })
+--- Declare a task of one kind of trigger.
+local function declare(name, answer, doc, example, source)
+  trigger[name] = schema.func("lab.task." .. name, { doc = doc, options = rows,
+    returns = "task; its batches have trigger (B), -1 where a sequence has none",
+    source = source, example = example,
+  }, function(o) return make(name, { answer }, o) end)
 end
 
---- No trigger, ever: the model must idle (our own extension): lab.task.idle { ... }.
--- @param given  as lab.task.trigger_mean; present is 0
--- @return task
--- @example
---   print(lab.task.idle { seq_len = 4 }:batch { n = 1 }.y)
-function trigger.idle(given)
-  local copy = {}
-  for key, value in pairs(type(given) == "table" and given or {}) do copy[key] = value end
-  if copy.present ~= nil then
-    check.fail("lab.task.idle: option 'present' is %s; this task has no trigger",
-      tostring(copy.present))
+declare("trigger_mean", "mean", [[The trigger-conditional mean.
+
+    Position 1 is BOS: coordinate 1 is 1, the rest 0. Later tokens hold uniform (-1, 1)
+    noise in coordinates 3..d-1; coordinate d is 1 except at the trigger, whose coordinate
+    2 is 1 instead. The target is 0 everywhere except at the trigger j, where it is the
+    mean of tokens 2..j (with the trigger, without BOS). The options from `default` on are
+    our own extensions.]], [[
+    local batch = lab.task.trigger_mean {}:batch { n = 2, trigger = 8 }
+    print(batch.y)]], "Ran-Milo 2026, arXiv 2603.11487, and its released code")
+
+declare("trigger_max", "max", [[The largest of tokens 2..j at the trigger j, coordinate by
+  coordinate (our own extension). The rest is as in lab.task.trigger_mean.]],
+  "print(lab.task.trigger_max { default = 0.5 }:batch { n = 1, trigger = 4 }.y)")
+
+declare("trigger_sum", "sum", [[The sum of tokens 2..j over seq_len at the trigger j (our
+  own extension). Weights that sum to 1 do not count tokens. The rest is as in
+  lab.task.trigger_mean.]],
+  "print(lab.task.trigger_sum { seq_len = 8 }:batch { n = 1, trigger = 8 }.y)")
+
+declare("trigger_copy", "copy", [[The token before the trigger, at the trigger (our own
+  extension). Only a model with positions can tell it from the others. The rest is as in
+  lab.task.trigger_mean.]],
+  "print(lab.task.trigger_copy { seq_len = 8 }:batch { n = 1, trigger = 3 }.y)")
+
+trigger.trigger_kinds = schema.func("lab.task.trigger_kinds", {
+  doc = [[Several kinds of trigger, each with its own answer (our own extension).
+
+    A sequence has one trigger, of a kind drawn uniformly; each kind has its coordinate.
+    The rest is as in lab.task.trigger_mean.]],
+  options = schema.join({ { "answers", "table", default = { "mean", "max" },
+    doc = "of each kind, 2 to 4 of mean, sum, max and copy" } }, rows),
+  returns = "task; its batches have trigger (B) and kind (B), from 0",
+  example = [[
+    local task = lab.task.trigger_kinds { answers = { "mean", "sum" } }
+    print(task:batch { n = 4 }.kind)]],
+}, function(o)
+  local what = "lab.task.trigger_kinds"
+  if #o.answers < 2 or #o.answers > 4 then
+    check.fail("%s: option 'answers' has %d items; it must have 2 to 4", what, #o.answers)
   end
-  copy.present = 0
-  return make("idle", { "mean" }, given and type(given) ~= "table" and given or copy)
+  for _, answer in ipairs(o.answers) do
+    check.options(what .. ": answers", { answer = answer },
+      { answer = { "string", choices = answer_names } })
+  end
+  return make("trigger_kinds", o.answers, o)
+end)
+
+local idle_rows = {}
+for _, row in ipairs(rows) do
+  if row[1] ~= "present" then idle_rows[#idle_rows + 1] = row end
 end
+
+trigger.idle = schema.func("lab.task.idle", {
+  doc = [[No trigger, ever: the model must idle (our own extension). The rest is as in
+    lab.task.trigger_mean.]],
+  options = idle_rows,
+  returns = "task",
+  example = "print(lab.task.idle { seq_len = 4 }:batch { n = 1 }.y)",
+}, function(o)
+  o.present = 0
+  return make("idle", { "mean" }, o)
+end)
 
 return trigger

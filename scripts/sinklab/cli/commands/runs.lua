@@ -46,7 +46,7 @@ local function print_runs(runs, list, given)
     print("no runs" .. (given.filtered and " for which this holds" or "") .. " in "
       .. runs.folder)
   else
-    print(text.table(runs.rows(list)))
+    print(text.table(runs:rows(list)))
   end
 end
 
@@ -174,7 +174,7 @@ local function prune(words, given)
   local found = must(runs:prune { where = words, really = given.yes })
   given.filtered = true
   if given.json or #found == 0 then return print_runs(runs, found, given) end
-  print(text.table(runs.rows(found)))
+  print(text.table(runs:rows(found)))
   print(("%d run%s %s"):format(#found, #found == 1 and "" or "s",
     given.yes and "removed" or "would be removed: --yes removes"))
 end
