@@ -37,6 +37,7 @@
 --                  sqrt (d_model / heads), and their GGUF files do not say so
 -- conv1d           Hugging Face weights are (inputs, outputs)
 -- gguf_defaults    what early GGUF files leave out
+-- by_tensors       keys of config.json that repeat what tensors the file has
 -- needs            values of config.json that this library knows how to follow, and no
 --                  others
 --
@@ -213,7 +214,7 @@ architectures.list = {
     hf_config = function(config)
       return type(config.attn_config) == "table" and config.attn_config or {}
     end,
-    needs = { learned_pos_emb = false, alibi = true, qk_ln = false, rope = false } },
+    needs = { prefix_lm = false, learned_pos_emb = false, alibi = true, qk_ln = false, rope = false } },
   { gguf = "bloom", hf = "bloom", names = bloom_names,
     outer = "embedding embedding_norm+ final_norm+ (unembedding)",
     parts = "attn_norm+ qkv+ o+ ffn_norm+ up+ down+",
@@ -226,7 +227,7 @@ architectures.list = {
     names = extend(llama_names, { q_norm = "self_attn.q_layernorm.norms.%d",
       k_norm = "self_attn.k_layernorm.norms.%d" }),
     outer = "embedding final_norm+ (unembedding)", windows = false,
-    qk_norm = "heads",
+    qk_norm = "heads", by_tensors = { "qk_layernorm" },
     parts = "attn_norm+ q? k? v? o (q_norm) (k_norm) (ffn_norm+) gate up down" }),
   extend(llama, { gguf = "starcoder2", hf = "starcoder2", norm = "layer",
     positions = "rope",
@@ -251,7 +252,7 @@ architectures.list = {
         .. "expert_up+ expert_down+",
       hf = "attn_norm q+ k+ v+ o+ sinks ffn_norm router+ expert_gate_up+ "
         .. "expert_down+" },
-    activation_fixed = true, gating = "clamped_swiglu" }),
+    activation_fixed = true, gating = "clamped_swiglu", needs = { swiglu_limit = 7 } }),
 }
 
 -- Tensors of Hugging Face files that are no parameters: masks and tables that older

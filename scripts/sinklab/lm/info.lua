@@ -112,7 +112,8 @@ local sizes = { "layers", "d_model", "heads", "kv_heads", "d_head", "d_ffn", "vo
 -- @return a table: `format`, `version`, `bytes`, `architecture`, `name`, `parameters`,
 --   `types` (a list of {type=, tensors=, numbers=, bytes=}), the sizes (`layers`,
 --   `d_model`, `heads`, `kv_heads`, `d_head`, `d_ffn`, `vocab`, `context`,
---   `positions`), `tokenizer` (kind, pre, size, bos, eos, begins), `scanned`, `unusual`
+--   `positions`), `ignored` (settings of config.json or GGUF keys of the architecture
+--   that change no result), `tokenizer` (kind, pre, size, bos, eos, begins), `scanned`, `unusual`
 --   (a list of sentences), `refused` (why lab.lm.open does not open it, nil if it does)
 -- @error nil and a sentence if the files cannot be read
 -- @example
@@ -139,6 +140,7 @@ function info.info(path, options)
   if model then c = model.config else c = unsupported.catch(config.read, file, path) end
   if c then
     for _, name in ipairs(sizes) do out[name] = c[name] end
+    out.ignored = c.ignored
     add_features(out.unusual, c, file)
   end
 

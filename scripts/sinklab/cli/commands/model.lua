@@ -6,7 +6,8 @@ local text = require "sinklab.base.text"
 
 local order = { "path", "format", "version", "bytes", "architecture", "name",
   "parameters", "layers", "d_model", "heads", "kv_heads", "d_head", "d_ffn", "vocab",
-  "context", "positions", "types", "tokenizer", "scanned", "unusual", "refused" }
+  "context", "positions", "types", "tokenizer", "scanned", "unusual", "ignored",
+  "refused" }
 
 local grouped = text.grouped
 
@@ -58,6 +59,7 @@ local function show(o)
   print ""
   for _, each in ipairs(o.unusual) do line("unusual", each) end
   if #o.unusual == 0 then line("unusual", "nothing") end
+  if o.ignored and #o.ignored > 0 then line("ignored", table.concat(o.ignored, ", ")) end
   if not o.scanned then
     line("not searched", "for numbers that are not finite; --scan reads all weights")
   end
@@ -71,6 +73,7 @@ local function info(words, given)
   if given.json then
     json.array(out.types)
     json.array(out.unusual)
+    if out.ignored then json.array(out.ignored) end
     print(json.encode(json.object(out, order)))
   else
     show(out)
