@@ -1,18 +1,27 @@
 # One source compiled once per precision and instruction set, and attention
 # plugins made of that. sinklab's own build uses this file, and installs it.
 
+# The instruction sets beside the baseline, and the compiler's flags for each.
+# One more: a name here, its flags, and a line of SL_ISA_LIST in
+# core/base/isa.h.
+set(SINKLAB_ISAS v3 v4 CACHE INTERNAL "")
+set(SINKLAB_FLAGS_v3 -march=x86-64-v3 CACHE INTERNAL "")
+set(SINKLAB_FLAGS_v4 -march=x86-64-v4 -mprefer-vector-width=512
+    CACHE INTERNAL "")
+
 # sinklab_variants(out): the instruction sets beside the baseline to compile for.
-# The variable SINKLAB_VARIANTS may hold fewer than v3 and v4; other processors
+# The variable SINKLAB_VARIANTS may hold fewer of them; other processors
 # than x86-64 have the baseline only.
 function(sinklab_variants out)
-  set(variants v3 v4)
+  set(variants ${SINKLAB_ISAS})
   if(DEFINED SINKLAB_VARIANTS)
     set(variants ${SINKLAB_VARIANTS})
   endif()
   foreach(variant ${variants})
-    if(NOT variant MATCHES "^v[34]$")
+    if(NOT variant IN_LIST SINKLAB_ISAS)
+      list(JOIN SINKLAB_ISAS " and " known)
       message(FATAL_ERROR "SINKLAB_VARIANTS: there is no variant '${variant}'; "
-              "expected a list of v3 and v4")
+              "expected a list of ${known}")
     endif()
   endforeach()
   if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
@@ -25,8 +34,6 @@ endfunction()
 # out: the object files of every variant, from targets <prefix>_<precision>_<isa>
 # that link to the target 'flags'.
 function(sinklab_variant_objects out prefix flags)
-  set(march_v3 -march=x86-64-v3)
-  set(march_v4 -march=x86-64-v4 -mprefer-vector-width=512)
   set(objects)
   sinklab_variants(variants)
   foreach(precision f32 f64)
@@ -40,7 +47,7 @@ function(sinklab_variant_objects out prefix flags)
       endif()
       if(NOT isa STREQUAL "base")
         target_compile_definitions(${target} PRIVATE SL_ISA=_${isa})
-        target_compile_options(${target} PRIVATE ${march_${isa}})
+        target_compile_options(${target} PRIVATE ${SINKLAB_FLAGS_${isa}})
       endif()
       list(APPEND objects $<TARGET_OBJECTS:${target}>)
     endforeach()

@@ -80,6 +80,26 @@ START_TEST (strangers_find_nothing) {
 }
 END_TEST
 
+START_TEST (an_unknown_word_gets_the_nearest_name) {
+  sl_error e;
+  ck_assert_int_eq (
+      sl_fail_unknown (&e, "sed", 5, names, "no option '%s'", "sed"), -1);
+  ck_assert_str_eq (e.text, "no option 'sed'");
+  sl_fail_unknown (&e, "lrr", 5, names, "no option '%s'", "lrr");
+  ck_assert_str_eq (e.text, "no option 'lrr' (did you mean 'lr'?)");
+  sl_fail_not_one_of (&e, "lrr", 5, names, "%d", 3);
+  ck_assert_str_eq (e.text, "3 (did you mean 'lr'?)");
+  sl_fail_not_one_of (&e, "momentum", 2, names, "no '%s'", "momentum");
+  ck_assert_str_eq (e.text, "no 'momentum' (there are lr, num_layers)");
+  sl_fail_not_one_of (&e, "momentum", 0, names, "no option");
+  ck_assert_str_eq (e.text, "no option");
+  ck_assert_int_eq (sl_choice ("no option", "seq_len", 5, names, &e), 4);
+  ck_assert_int_eq (sl_choice ("no option", "lrr", 5, names, &e), -1);
+  ck_assert_str_eq (e.text, "no option 'lrr' (did you mean 'lr'?)");
+}
+END_TEST
+
 SUITE_MAIN ("error", a_failure_says_its_sentence, a_place_goes_in_front,
             a_sentence_may_quote_the_one_before, long_sentences_are_cut,
-            slips_find_their_name, strangers_find_nothing)
+            slips_find_their_name, strangers_find_nothing,
+            an_unknown_word_gets_the_nearest_name)

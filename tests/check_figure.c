@@ -30,7 +30,7 @@ START_TEST (bad_heat_maps) {
     { { .rows = 2, .cols = 2, .data = one, .palette = "bluse" },
       "did you mean 'blues'" },
     { { .rows = 2, .cols = 2, .data = one, .palette = "zzzzzzzz" },
-      "use blues, viridis, cividis, magma, greys or rdbu" },
+      "(there are blues, viridis, cividis, magma, greys, rdbu)" },
     { { .rows = 2, .cols = 2, .data = one, .min = 2, .max = 1 }, "is empty" },
     { { .rows = 2, .cols = 2, .data = one, .min = NAN, .max = INFINITY },
       "not finite" },

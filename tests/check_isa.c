@@ -8,10 +8,10 @@ SL_VARIANTS (const int, probe);
 #define PROBE(suffix, value) \
   const int probe_f32##suffix = value, probe_f64##suffix = value + 1
 PROBE (, 10);
-#ifdef SL_HAVE_V3
+#if SL_HAVE_V3
 PROBE (_v3, 30);
 #endif
-#ifdef SL_HAVE_V4
+#if SL_HAVE_V4
 PROBE (_v4, 40);
 #endif
 
@@ -65,7 +65,7 @@ START_TEST (unknown_names_are_refused) {
   const char *text;
   strcpy (slip, base);
   slip[1] = slip[1] == '8' ? '9' : 'x';
-  strcpy (hint, "did you mean ");
+  strcpy (hint, "did you mean '");
   strcat (hint, base);
   text = refusal (slip);
   ck_assert_msg (strstr (text, slip) && strstr (text, hint), "got: %s", text);
@@ -81,13 +81,13 @@ START_TEST (detection_agrees_with_the_compiler) {
 #if defined(__x86_64__)
   __builtin_cpu_init ();
   ck_assert_str_eq (sl_isa_name (SL_ISA_BASE), "x86-64");
-#ifdef SL_HAVE_V3
+#if SL_HAVE_V3
   ck_assert_int_eq (sl_isa_available (SL_ISA_V3),
                     __builtin_cpu_supports ("avx2") &&
                         __builtin_cpu_supports ("fma") &&
                         __builtin_cpu_supports ("bmi2"));
 #endif
-#ifdef SL_HAVE_V4
+#if SL_HAVE_V4
   ck_assert_int_eq (sl_isa_available (SL_ISA_V4),
                     __builtin_cpu_supports ("avx512f") &&
                         __builtin_cpu_supports ("avx512bw") &&

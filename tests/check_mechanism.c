@@ -81,9 +81,9 @@ END_TEST
 START_TEST (refusals) {
   refuse ((sl_setting){ "fctor", 1, NULL },
           "affine has no option 'fctor' (did you mean 'factor'?)");
-  refuse (
-      (sl_setting){ "unheard_of", 1, NULL },
-      "affine has no option 'unheard_of'; it has count, factor, flag, kind");
+  refuse ((sl_setting){ "unheard_of", 1, NULL },
+          "affine has no option 'unheard_of' (there are count, factor, flag, "
+          "kind)");
   refuse ((sl_setting){ "count", 8, NULL },
           "affine: option count is 8; expected a whole number from -2 to 7");
   refuse ((sl_setting){ "count", 1.5, NULL },

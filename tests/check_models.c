@@ -141,7 +141,6 @@ static bench bench_new (int model, int mechanism, sl_dtype dtype, int shard,
   sl_tensor *y, *h;
   sl_isa isa;
   ck_assert_msg (sl_isa_choose (&isa, &e) == 0, "%s", e.text);
-  ck_assert_int_eq (sl_attention_register (), 0);
   ck_assert_msg (sl_context_init (&b.context, 2, &e) == 0, "%s", e.text);
   snprintf (b.dir, sizeof b.dir, "%s/%s", models[model].name,
             mechanisms[mechanism]);

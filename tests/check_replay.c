@@ -292,7 +292,8 @@ START_TEST (gradients_begin_anew) {
     for (int round = 0; round < 3; round++)
       for (size_t g = 0; g < 2; g++) {
         ck_assert_int_eq (
-            sl_replica_aim (used, m.flat, memory + g * bytes, &error), 0);
+            sl_replica_bind_gradient (used, m.flat, memory + g * bytes, &error),
+            0);
         for (int shard = 0; shard < 2; shard++) {
           sl_replica_forward (used, g == 0 ? &c.draw : &other, NULL);
           sl_replica_backward (used, 0.5 + shard);
@@ -324,7 +325,7 @@ START_TEST (lean_replicas_have_the_same_bits) {
     sl_context c = start (1);
     model m = recorded (&c, (sl_dtype)d);
     sl_replica *plain = replica (&m);
-    sl_replica *lean = sl_replica_new_lean (m.p, &error);
+    sl_replica *lean = sl_replica_new_training (m.p, &error);
     int inner = 0;
     ck_assert_msg (lean != NULL, "%s", error.text);
     for (uint32_t i = 1; i <= 3; i++) {
@@ -374,7 +375,7 @@ START_TEST (unread_elements_have_no_gradient) {
   ck_assert_msg (m.loss && sl_program_want (m.p, m.flat, &error) == 0 &&
                      sl_program_loss (m.p, m.loss, &error) == 0,
                  "%s", error.text);
-  sl_replica *lean = sl_replica_new_lean (m.p, &error);
+  sl_replica *lean = sl_replica_new_training (m.p, &error);
   for (int i = 0; i < 2; i++) {
     sl_replica_zero (lean);
     sl_replica_forward (lean, NULL, NULL);
@@ -424,9 +425,9 @@ START_TEST (only_gradients_of_parameters_can_be_aimed) {
   sl_context c = start (1);
   model m = recorded (&c, SL_F32);
   sl_replica *r = replica (&m);
-  ck_assert_int_eq (sl_replica_aim (r, m.weights, &m, &error), -1);
+  ck_assert_int_eq (sl_replica_bind_gradient (r, m.weights, &m, &error), -1);
   ck_assert (strstr (error.text, "or makes the tensor itself"));
-  ck_assert_int_eq (sl_replica_aim (r, m.x, &m, NULL), -1);
+  ck_assert_int_eq (sl_replica_bind_gradient (r, m.x, &m, NULL), -1);
   sl_replica_free (r);
   model_free (&m);
   sl_context_free (&c);
@@ -442,7 +443,7 @@ START_TEST (every_failing_allocation_leaks_nothing) {
     model m;
     sl_alloc_fail_after (n);
     ok = record (&c, &m, SL_F32) == 0 &&
-         (r = sl_replica_new_lean (m.p, &error)) != NULL;
+         (r = sl_replica_new_training (m.p, &error)) != NULL;
     sl_alloc_fail_after (-1);
     sl_replica_free (r);
     model_free (&m);

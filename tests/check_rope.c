@@ -67,7 +67,6 @@ static void reference (const char *name, sl_rope_pairs pairs, int offset) {
 }
 
 START_TEST (reference_values) {
-  ck_assert (sl_attention_register () == 0);
   for (int i = 0; i < SL_ISA_COUNT; i++) {
     if (!variant_use ((sl_isa)i)) continue;
     for (int offset = 0; offset <= 7; offset += 7) {
@@ -87,7 +86,6 @@ START_TEST (far_positions) {
   static double x[T * D];
   op_bench b;
   for (int i = 0; i < T * D; i++) x[i] = i % D < D / 2;
-  ck_assert (sl_attention_register () == 0);
   op_bench_start (&b, SL_F64, "rope", &attr);
   op_bench_input (&b, 3, dim, x);
   op_bench_forward (&b);
@@ -111,7 +109,6 @@ START_TEST (partial) {
   const ptrdiff_t dim[3] = { 1, T, D }, one[1] = { 2 };
   const double divisors[2] = { 1, 7.25 };
   static double x[T * D];
-  ck_assert (sl_attention_register () == 0);
   for (int p = 0; p < 2; p++) {
     const sl_rope_attr attr = { pairs[p], D, 100, 3, 4, 1.5, 1, 0 };
     const int second = p == 0 ? 1 : 2; /* where pair 1 begins, and its other */
@@ -146,7 +143,6 @@ START_TEST (positions) {
   const ptrdiff_t dim[3] = { B, T, D }, places[2] = { B, T };
   static double x[B * T * D], moved[B * T * D], at[B * T];
   op_bench a, b;
-  ck_assert (sl_attention_register () == 0);
   for (int i = 0; i < B * T * D; i++) x[i] = sin (i);
   for (int s = 0; s < B; s++)
     for (int i = 0; i < T; i++) {
@@ -198,7 +194,6 @@ START_TEST (refusals) {
   };
   const ptrdiff_t dim[3] = { 2, 3, 4 };
   double x[24] = { 0 };
-  ck_assert (sl_attention_register () == 0);
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     op_bench b;
     op_bench_start (&b, SL_F32, "rope", &cases[i].attr);

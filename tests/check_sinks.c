@@ -83,7 +83,6 @@ static model model_new (const setting *s) {
   sl_error e = { "" };
   sl_isa isa;
   ck_assert_msg (sl_isa_choose (&isa, &e) == 0, "%s", e.text);
-  ck_assert_int_eq (sl_attention_register (), 0);
   ck_assert_msg (sl_context_init (&m.context, s->threads, &e) == 0, "%s",
                  e.text);
   m.x = tensor (s->dtype, 3, s->shard, s->t, D);

@@ -245,8 +245,8 @@ START_TEST (pieces) {
     size_t n;
     ck_assert_int_eq (sl_pre_tokenizer_patterns ("qwen", &n, &patterns, &error),
                       -1);
-    ck_assert_str_eq (error.text, "the pre-tokenizer 'qwen' is not known (the "
-                                  "nearest is 'qwen2')");
+    ck_assert_str_eq (error.text, "the pre-tokenizer 'qwen' is not known "
+                                  "(did you mean 'qwen2'?)");
   }
 }
 END_TEST
@@ -421,8 +421,8 @@ START_TEST (vocabularies_that_are_wrong) {
         .merge = { "ab" } },
       "merge 1 is not two tokens with a space between" },
     { { .model = "gpt2", .pre = "llama-bpee", .token = { "a" } },
-      "the pre-tokenizer 'llama-bpee' is not known (the nearest is "
-      "'llama-bpe')" },
+      "the pre-tokenizer 'llama-bpee' is not known (did you mean "
+      "'llama-bpe'?)" },
   };
   const size_t live = sl_alloc_live ();
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

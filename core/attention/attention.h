@@ -143,7 +143,4 @@ typedef struct sl_observer {
   void *context;
 } sl_observer;
 
-/* Give sl_op_find the ops of this layer; call once at start-up (again: no
-** effect). */
-int sl_attention_register (void);
 #endif

@@ -208,7 +208,7 @@ static void forward (const sl_run *r) {
 }
 
 static int is_fresh (const sl_run *r, int input) {
-  return (int)(r->fresh >> input & 1);
+  return (int)(r->assigns >> input & 1);
 }
 
 static void backward_head (sl_head *h, int i) {
@@ -279,13 +279,6 @@ static int units (const void *attr, const sl_view *in) {
   return pairs * a->heads * a->d_head < SMALL ? 1 : a->heads;
 }
 
-extern const sl_op SL (sl_op_attention);
-const sl_op SL (sl_op_attention) = { .name = "attention",
-                                     .min_in = 3,
-                                     .max_in = 6,
-                                     .flags = SL_OP_ASSIGNS,
-                                     .attr_size = sizeof (sl_attention_attr),
-                                     .shapes = shapes,
-                                     .units = units,
-                                     .forward = forward,
-                                     .backward = backward };
+SL_OP (attention, .min_in = 3, .max_in = 6, .flags = SL_OP_ASSIGNS,
+       .attr_size = sizeof (sl_attention_attr), .shapes = shapes,
+       .units = units, .forward = forward, .backward = backward);

@@ -9,6 +9,7 @@
 #ifndef SL_BLOCK_H
 #define SL_BLOCK_H
 #include "attention/attention_internal.h"
+#include "base/number.h"
 #include "ops/tile.h"
 
 /* Query i < queries sees the first keys: 'first' of them, and with 'causal' one
@@ -31,19 +32,6 @@ enum {
   SL_NARROW_TILE_ROWS = 8,
   SL_KEY_TILE = 128 /* keys that stay in the first cache, with their values */
 };
-
-static inline int sl_min_int (int a, int b) {
-  return a < b ? a : b;
-}
-
-static inline int sl_max_int (int a, int b) {
-  return a > b ? a : b;
-}
-
-/* 'to', but not before 'from' nor after 'end'. */
-static inline int sl_clamp_int (int from, int to, int end) {
-  return sl_max_int (from, sl_min_int (to, end));
-}
 
 /* How many keys query i sees. */
 static inline int sl_visible_keys (const sl_lane_block *b, int i) {

@@ -151,11 +151,5 @@ static void backward (const sl_run *r) {
   }
 }
 
-extern const sl_op SL (sl_op_gate);
-const sl_op SL (sl_op_gate) = { .name = "gate",
-                                .min_in = 1,
-                                .max_in = 4,
-                                .attr_size = sizeof (sl_gate_attr),
-                                .shapes = sl_gate_shapes,
-                                .forward = forward,
-                                .backward = backward };
+SL_OP (gate, .min_in = 1, .max_in = 4, .attr_size = sizeof (sl_gate_attr),
+       .shapes = sl_gate_shapes, .forward = forward, .backward = backward);

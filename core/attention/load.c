@@ -106,12 +106,11 @@ static int try_loading (const char *path, sl_error *e) {
 
 /* The best variant of one precision that the instruction set in use allows. */
 static const sl_plugin *pick (void *so, const char *precision, sl_isa *found) {
-  static const char *const suffix[SL_ISA_COUNT] = { "", "_v3", "_v4" };
   for (int isa = (int)sl_isa_current (); isa >= 0; isa--) {
     char symbol[64];
     const sl_plugin *p;
     snprintf (symbol, sizeof symbol, "sinklab_plugin_%s%s", precision,
-              suffix[isa]);
+              sl_isa_suffix ((sl_isa)isa));
     p = dlsym (so, symbol);
     *found = (sl_isa)isa;
     if (p) return p;

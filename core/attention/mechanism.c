@@ -19,25 +19,16 @@ static const sl_option *find_option (const sl_loaded *l, const char *name,
                                      sl_error *e) {
   const sl_plugin *p = l->plugin[SL_F64];
   int n = sl_plugin_options (p);
-  const char *names[256], *nearest; /* the loader allows no longer list */
+  const char *names[256]; /* the loader allows no longer list */
   for (int i = 0; i < n; i++) {
     if (strcmp (p->options[i].name, name) == 0) return &p->options[i];
     names[i] = p->options[i].name;
   }
-  nearest = sl_nearest (name, (size_t)n, names);
   if (n == 0)
     sl_fail (e, "%s has no option '%s'; it has none at all", l->name, name);
-  else if (nearest)
-    sl_fail (e, "%s has no option '%s' (did you mean '%s'?)", l->name, name,
-             nearest);
-  else {
-    char list[400] = "";
-    size_t used = 0;
-    for (int i = 0; i < n && used < sizeof list; i++)
-      used += (size_t)snprintf (list + used, sizeof list - used, "%s%s",
-                                i ? ", " : "", names[i]);
-    sl_fail (e, "%s has no option '%s'; it has %s", l->name, name, list);
-  }
+  else
+    sl_fail_not_one_of (e, name, (size_t)n, names, "%s has no option '%s'",
+                        l->name, name);
   return NULL;
 }
 

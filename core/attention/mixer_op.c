@@ -239,12 +239,6 @@ static int units (const void *attr, const sl_view *in) {
   return tokens * a->heads * a->d_head < SMALL ? 1 : a->heads;
 }
 
-extern const sl_op SL (sl_op_mixer);
-const sl_op SL (sl_op_mixer) = { .name = "mixer",
-                                 .min_in = 1,
-                                 .max_in = SL_MAX_IN,
-                                 .attr_size = sizeof (sl_mixer_attr),
-                                 .shapes = shapes,
-                                 .units = units,
-                                 .forward = forward,
-                                 .backward = backward };
+SL_OP (mixer, .min_in = 1, .max_in = SL_MAX_IN,
+       .attr_size = sizeof (sl_mixer_attr), .shapes = shapes, .units = units,
+       .forward = forward, .backward = backward);

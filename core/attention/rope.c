@@ -122,11 +122,5 @@ static void backward (const sl_run *r) {
     turn_all (r, -1, 1, &r->dout[0], &r->din[0]);
 }
 
-extern const sl_op SL (sl_op_rope);
-const sl_op SL (sl_op_rope) = { .name = "rope",
-                                .min_in = 1,
-                                .max_in = 3,
-                                .attr_size = sizeof (sl_rope_attr),
-                                .shapes = sl_rope_shapes,
-                                .forward = forward,
-                                .backward = backward };
+SL_OP (rope, .min_in = 1, .max_in = 3, .attr_size = sizeof (sl_rope_attr),
+       .shapes = sl_rope_shapes, .forward = forward, .backward = backward);

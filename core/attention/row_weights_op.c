@@ -147,11 +147,6 @@ static void backward (const sl_run *r) {
     }
 }
 
-extern const sl_op SL (sl_op_row_weights);
-const sl_op SL (sl_op_row_weights) = { .name = "row_weights",
-                                       .min_in = 1,
-                                       .max_in = 4,
-                                       .attr_size = sizeof (sl_attention_attr),
-                                       .shapes = sl_row_weights_shapes,
-                                       .forward = forward,
-                                       .backward = backward };
+SL_OP (row_weights, .min_in = 1, .max_in = 4,
+       .attr_size = sizeof (sl_attention_attr), .shapes = sl_row_weights_shapes,
+       .forward = forward, .backward = backward);

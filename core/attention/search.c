@@ -73,21 +73,18 @@ static int is_file (const char *path) {
 /* Fill e for a name that no folder has. */
 static int not_found (const char *name, const folder *f, int n, sl_error *e) {
   sl_found *found = NULL;
-  const char **names = NULL, *nearest = NULL;
-  char where[640] = "", hint[96] = "";
+  const char **names = NULL;
+  char where[640] = "";
   size_t used = 0;
   int count = sl_plugin_list (&found, NULL);
   if (count > 0) names = sl_alloc ((size_t)count, sizeof *names);
-  if (names) {
-    for (int i = 0; i < count; i++) names[i] = found[i].name;
-    nearest = sl_nearest (name, (size_t)count, names);
-  }
-  if (nearest) snprintf (hint, sizeof hint, " (did you mean '%s'?)", nearest);
+  for (int i = 0; names && i < count; i++) names[i] = found[i].name;
   for (int i = 0; i < n && used < sizeof where; i++)
     used += (size_t)snprintf (where + used, sizeof where - used, "%s%s",
                               i ? ", " : "", f[i].path);
-  sl_fail (e, "no plugin '%s'%s; looked for %s.so in %s", name, hint, name,
-           where);
+  sl_fail_unknown (e, name, names ? (size_t)count : 0, names, "no plugin '%s'",
+                   name);
+  if (e) sl_fail (e, "%s; looked for %s.so in %s", e->text, name, where);
   sl_free (names);
   sl_free (found);
   return -1;

@@ -1,6 +1,7 @@
 /* shapes.c - shapes and buffer sizes of the attention layer's ops. */
 #include "attention/kernels.h"
 #include "base/memory.h"
+#include "base/number.h"
 #include <limits.h>
 #include <math.h>
 #include <string.h>
@@ -12,7 +13,7 @@ int sl_reserve (size_t *end, size_t rows, size_t columns, size_t *at) {
   if (sl_size_mul (rows, columns, &n) || *end > most || n > most - *end)
     return -1;
   *at = *end;
-  *end += (n + 15) / 16 * 16;
+  *end += sl_round_up (n, 16);
   return 0;
 }
 
@@ -164,7 +165,7 @@ static int choose_block (const sl_attention_attr *a, int t) {
   if (!a->block)
     while (rows > 8 && (long)rows * t > 1L << 15) rows /= 2;
   if (rows > SL_MOST_ROWS) rows = SL_MOST_ROWS;
-  return rows < t ? rows : t;
+  return sl_min_int (rows, t);
 }
 
 /* Lanes are for plugins with a block pair, where all queries see the keys from
@@ -224,13 +225,13 @@ static int lay_out (const sl_attention_attr *a, const sl_view *in, int params,
   team = rows * (size_t)p->together;
   p->saved = p->saved_scores = 0;
   if (!p->recompute &&
-      (sl_size_mul (p->lanes ? (t + rows - 1) / rows * rows : t, keys,
+      (sl_size_mul (p->lanes ? sl_round_up (t, rows) : t, keys,
                     &p->saved_scores) ||
        sl_size_mul (p->saved_scores, 2 * (size_t)p->heads, &p->saved) ||
        sl_size_mul (p->saved, (size_t)p->batch, &p->saved)))
     return -1;
   /* an odd number of cache lines: columns do not fall on one another */
-  ld = (keys + 15) / 16 * 16;
+  ld = sl_round_up (keys, 16);
   if (ld / 16 % 2 == 0) ld += 16;
   p->ld = (ptrdiff_t)ld;
   if (sl_reserve (&end, p->lanes ? team : ld, d, &p->kt) ||

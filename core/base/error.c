@@ -1,5 +1,6 @@
 /* error.c - error sentences, and the name that was probably meant. */
 #include "base/error.h"
+#include "base/number.h"
 #include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -41,10 +42,6 @@ static int same (char a, char b) {
   return tolower ((unsigned char)a) == tolower ((unsigned char)b);
 }
 
-static size_t least (size_t a, size_t b) {
-  return a < b ? a : b;
-}
-
 /* Insertions, deletions, replacements and swaps of neighbours that turn a (m
 ** letters) into b (n letters), capitals aside; m and n at most LONGEST. */
 static size_t distance (size_t m, const char *a, size_t n, const char *b) {
@@ -54,11 +51,11 @@ static size_t distance (size_t m, const char *a, size_t n, const char *b) {
   for (size_t i = 1; i <= m; i++) {
     now[0] = i;
     for (size_t j = 1; j <= n; j++) {
-      now[j] = least (last[j], now[j - 1]) + 1;
-      now[j] = least (now[j], last[j - 1] + !same (a[i - 1], b[j - 1]));
+      now[j] = sl_min (last[j], now[j - 1]) + 1;
+      now[j] = sl_min (now[j], last[j - 1] + !same (a[i - 1], b[j - 1]));
       if (i > 1 && j > 1 && same (a[i - 1], b[j - 2]) &&
           same (a[i - 2], b[j - 1]))
-        now[j] = least (now[j], old[j - 2] + 1);
+        now[j] = sl_min (now[j], old[j - 2] + 1);
     }
     spare = old, old = last, last = now, now = spare;
   }
@@ -84,4 +81,48 @@ const char *sl_nearest (const char *word, size_t n, const char *const *names) {
       best = d, nearest = names[i];
   }
   return nearest;
+}
+
+/* Put the text of a failure together: the sentence, then the nearest name, or
+** with 'list' the names if none is near. */
+static int unknown (sl_error *e, const char *word, size_t n,
+                    const char *const *names, int list, const char *format,
+                    va_list args) {
+  const char *near = sl_nearest (word, n, names);
+  char text[sizeof e->text], end[512] = "";
+  vsnprintf (text, sizeof text, format, args);
+  if (near != NULL) {
+    snprintf (end, sizeof end, " (did you mean '%s'?)", near);
+  } else if (list && n > 0) {
+    size_t used = (size_t)snprintf (end, sizeof end, " (there are ");
+    for (size_t i = 0; i < n && used < sizeof end; i++)
+      used += (size_t)snprintf (end + used, sizeof end - used, "%s%s", names[i],
+                                i + 1 < n ? ", " : ")");
+  }
+  return sl_fail (e, "%s%s", text, end);
+}
+
+int sl_fail_unknown (sl_error *e, const char *word, size_t n,
+                     const char *const *names, const char *format, ...) {
+  va_list args;
+  va_start (args, format);
+  unknown (e, word, n, names, 0, format, args);
+  va_end (args);
+  return -1;
+}
+
+int sl_fail_not_one_of (sl_error *e, const char *word, size_t n,
+                        const char *const *names, const char *format, ...) {
+  va_list args;
+  va_start (args, format);
+  unknown (e, word, n, names, 1, format, args);
+  va_end (args);
+  return -1;
+}
+
+int sl_choice (const char *what, const char *word, int n,
+               const char *const *names, sl_error *e) {
+  for (int i = 0; i < n; i++)
+    if (strcmp (names[i], word) == 0) return i;
+  return sl_fail_not_one_of (e, word, (size_t)n, names, "%s '%s'", what, word);
 }

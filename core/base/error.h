@@ -24,4 +24,21 @@ int sl_fail_within (sl_error *e, const char *format, ...) SL_PRINTF (2, 3);
 /* The name nearest to word among n names by edit distance, or NULL when none
 ** is near enough to be worth suggesting. */
 const char *sl_nearest (const char *word, size_t n, const char *const *names);
+
+/* Fail for a word that is none of n names: the sentence of 'format', and
+** " (did you mean '<name>'?)" when a name is near. Returns -1. */
+int sl_fail_unknown (sl_error *e, const char *word, size_t n,
+                     const char *const *names, const char *format, ...)
+    SL_PRINTF (5, 6);
+
+/* The same; when no name is near, " (there are <name>, <name>)" with all of
+** them. For short lists. */
+int sl_fail_not_one_of (sl_error *e, const char *word, size_t n,
+                        const char *const *names, const char *format, ...)
+    SL_PRINTF (5, 6);
+
+/* The index of word among n names, or -1 and "<what> '<word>'" with the end of
+** sl_fail_not_one_of. */
+int sl_choice (const char *what, const char *word, int n,
+               const char *const *names, sl_error *e);
 #endif

@@ -81,21 +81,20 @@ static int machine_runs (sl_isa isa) {
 }
 #endif
 
-static const char *const names[SL_ISA_COUNT] = { BASELINE, "x86-64-v3",
-                                                 "x86-64-v4" };
-static const int built[SL_ISA_COUNT] = {
-  1,
-#ifdef SL_HAVE_V3
-  [SL_ISA_V3] = 1,
-#endif
-#ifdef SL_HAVE_V4
-  [SL_ISA_V4] = 1,
-#endif
-};
+#define NAME(tag, suffix, text, built, unused) text,
+#define SUFFIX(tag, suffix, text, built, unused) #suffix,
+#define BUILT(tag, suffix, text, built, unused) built,
+static const char *const names[] = { BASELINE, SL_ISA_LIST (NAME, ) };
+static const char *const suffixes[] = { "", SL_ISA_LIST (SUFFIX, ) };
+static const int built[] = { 1, SL_ISA_LIST (BUILT, ) };
 static sl_isa current = SL_ISA_BASE;
 
 const char *sl_isa_name (sl_isa isa) {
   return names[isa];
+}
+
+const char *sl_isa_suffix (sl_isa isa) {
+  return suffixes[isa];
 }
 
 sl_isa sl_isa_current (void) {
@@ -108,8 +107,8 @@ int sl_isa_available (sl_isa isa) {
 
 /* The sentence for a name that cannot be used; always -1. */
 static int refuse (const char *word, sl_error *e) {
-  const char *usable[SL_ISA_COUNT], *nearest;
-  char list[128] = "", hint[64] = "";
+  const char *usable[SL_ISA_COUNT];
+  char list[128] = "";
   size_t n = 0;
   for (int i = 0; i < SL_ISA_COUNT; i++)
     if (sl_isa_available ((sl_isa)i)) usable[n++] = names[i];
@@ -123,12 +122,10 @@ static int refuse (const char *word, sl_error *e) {
                       built[i] ? "this machine cannot run it"
                                : "this sinklab was built without it",
                       list);
-  nearest = sl_nearest (word, n, usable);
-  if (nearest) snprintf (hint, sizeof hint, "; did you mean %s?", nearest);
-  return sl_fail (e,
-                  "SINKLAB_ISA=%.100s: no such instruction set "
-                  "(usable here: %s%s)",
-                  word, list, hint);
+  return sl_fail_unknown (e, word, n, usable,
+                          "SINKLAB_ISA=%.100s: no such instruction set; usable "
+                          "here: %s",
+                          word, list);
 }
 
 int sl_isa_choose (sl_isa *isa, sl_error *e) {

@@ -8,10 +8,26 @@
 #define SL_ISA_H
 #include "base/error.h"
 
-typedef enum sl_isa { SL_ISA_BASE, SL_ISA_V3, SL_ISA_V4, SL_ISA_COUNT } sl_isa;
+/* The instruction sets beside the baseline, the better one later:
+** X (tag, suffix, name, built, other arguments ...). SL_HAVE_<tag> is 1 if this
+** build holds its code (option SINKLAB_VARIANTS), else 0. To add one: a line
+** here, its processor features in isa.c, its compiler flags in
+** cmake/SinklabPlugin.cmake. */
+#define SL_ISA_LIST(X, ...)                         \
+  X (V3, _v3, "x86-64-v3", SL_HAVE_V3, __VA_ARGS__) \
+  X (V4, _v4, "x86-64-v4", SL_HAVE_V4, __VA_ARGS__)
+
+#define SL_ISA_TAG_(tag, suffix, name, built, unused) SL_ISA_##tag,
+typedef enum sl_isa {
+  SL_ISA_BASE,
+  SL_ISA_LIST (SL_ISA_TAG_, ) SL_ISA_COUNT
+} sl_isa;
 
 /* "x86-64", "x86-64-v3", "x86-64-v4"; on arm64 the baseline is "arm64". */
 const char *sl_isa_name (sl_isa isa);
+
+/* What SL () adds to names for it: "" for the baseline, "_v3", "_v4". */
+const char *sl_isa_suffix (sl_isa isa);
 
 /* The best instruction set that both this binary and this machine have, or the
 ** one that the environment variable SINKLAB_ISA names (empty: not set). -1 and
@@ -28,28 +44,20 @@ sl_isa sl_isa_current (void);
 int sl_isa_available (sl_isa isa);
 
 /* SL_VARIANTS (type, name); declares the variants of a data symbol;
-** SL_PICK (name, double_precision) is the address of the one in use. Which
-** variants a build holds is its option SINKLAB_VARIANTS (SL_HAVE_V3,
-** SL_HAVE_V4). */
-#ifdef SL_HAVE_V3
-#define SL_DECLARE_V3_(name) , name##_f32_v3, name##_f64_v3
-#define SL_PICK_V3_(name, wide) \
-  sl_isa_current () == SL_ISA_V3 ? ((wide) ? &name##_f64_v3 : &name##_f32_v3):
-#else
-#define SL_DECLARE_V3_(name)
-#define SL_PICK_V3_(name, wide)
-#endif
-#ifdef SL_HAVE_V4
-#define SL_DECLARE_V4_(name) , name##_f32_v4, name##_f64_v4
-#define SL_PICK_V4_(name, wide) \
-  sl_isa_current () == SL_ISA_V4 ? ((wide) ? &name##_f64_v4 : &name##_f32_v4):
-#else
-#define SL_DECLARE_V4_(name)
-#define SL_PICK_V4_(name, wide)
-#endif
+** SL_PICK (name, double_precision) is the address of the one in use. */
 #define SL_VARIANTS(type, name) \
-  extern type name##_f32, name##_f64 SL_DECLARE_V3_ (name) SL_DECLARE_V4_ (name)
+  extern type name##_f32, name##_f64 SL_ISA_LIST (SL_DECLARE_, name)
+#define SL_DECLARE_(tag, suffix, text, built, name) \
+  , name##_f32##suffix, name##_f64##suffix
+
 #define SL_PICK(name, wide) \
-  (SL_PICK_V4_ (name, wide) \
-       SL_PICK_V3_ (name, wide) ((wide) ? &name##_f64 : &name##_f32))
+  (SL_ISA_LIST (SL_PICK_, name, wide) ((wide) ? &name##_f64 : &name##_f32))
+#define SL_PICK_(tag, suffix, text, built, name, wide)                      \
+  SL_IF_ (built, sl_isa_current () == SL_ISA_##tag                          \
+                     ? ((wide) ? &name##_f64##suffix : &name##_f32##suffix) \
+                     :)
+#define SL_IF_(condition, text) SL_IF_VALUE_ (condition, text)
+#define SL_IF_VALUE_(value, text) SL_IF_##value##_ (text)
+#define SL_IF_0_(text)
+#define SL_IF_1_(text) text
 #endif

@@ -58,12 +58,9 @@ static int choose (const char *only, int wanted[CHECKS], sl_error *e) {
     if (length < sizeof name) memcpy (name, p, length);
     for (int i = 0; i < CHECKS; i++)
       if (strcmp (name, checks[i].name) == 0) found = wanted[i] = 1;
-    if (!found) {
-      const char *near = sl_nearest (name, CHECKS, names);
-      return sl_fail (e, "no check '%.*s'%s%s%s", (int)length, p,
-                      near ? " (did you mean '" : "; the first is '",
-                      near ? near : checks[0].name, near ? "'?)" : "'");
-    }
+    if (!found)
+      return sl_fail_not_one_of (e, name, CHECKS, names, "no check '%.*s'",
+                                 (int)length, p);
     p += length + (p[length] == ',');
   }
   return 0;

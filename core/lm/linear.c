@@ -2,6 +2,7 @@
 #include "lm/linear.h"
 #include "base/isa.h"
 #include "base/memory.h"
+#include "base/number.h"
 #include "lm/dequantize.h"
 #include "lm/packed_rows.h"
 #include <string.h>
@@ -38,10 +39,8 @@ static ptrdiff_t columns_of (const job *j, int workers) {
   const int plain = j->size == 4 ? SL_KIND_F32 : SL_KIND_F64;
   const ptrdiff_t most = j->all.kind == plain ? PLAIN_TASK_ROWS : TASK_ROWS;
   const ptrdiff_t out = j->all.columns;
-  ptrdiff_t tasks = (out + most - 1) / most, columns;
-  tasks = (tasks + workers - 1) / workers * workers;
-  columns = (out + tasks - 1) / tasks;
-  return (columns + STEP - 1) / STEP * STEP;
+  const size_t tasks = sl_round_up (sl_div_up (out, most), workers);
+  return (ptrdiff_t)sl_round_up (sl_div_up (out, tasks), STEP);
 }
 
 static int run (sl_pool *pool, job *j, size_t size, sl_error *e) {
@@ -49,9 +48,9 @@ static int run (sl_pool *pool, job *j, size_t size, sl_error *e) {
   ptrdiff_t tasks;
   if (j->all.rows == 0 || j->all.columns == 0) return 0;
   j->columns = columns_of (j, workers);
-  tasks = (j->all.columns + j->columns - 1) / j->columns;
+  tasks = sl_div_up (j->all.columns, j->columns);
   j->each = j->functions->scratch (j->all.rows, j->columns, j->all.in);
-  j->each = (j->each * size + 63) / 64 * 64;
+  j->each = sl_round_up (j->each * size, 64);
   j->scratch = sl_alloc ((size_t)workers, j->each);
   if (j->scratch == NULL)
     return sl_fail (e, "linear: out of memory for %d buffers of %zu bytes",

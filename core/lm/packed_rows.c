@@ -1,5 +1,6 @@
 /* packed_rows.c - the product with a few rows of a quantised matrix. */
 #include "lm/packed_rows.h"
+#include "base/number.h"
 #include "lm/dequantize.h"
 #include "ops/gemm.h"
 #include <stdint.h>
@@ -11,13 +12,9 @@ extern const sl_dequantize_table SL (sl_dequantizers);
 ** L2 cache when the product reads it. A multiple of every block size. */
 enum { STRIP = 256 };
 
-static ptrdiff_t least (ptrdiff_t a, ptrdiff_t b) {
-  return a < b ? a : b;
-}
-
 static size_t scratch (ptrdiff_t rows, ptrdiff_t columns, ptrdiff_t in) {
-  const ptrdiff_t k = least (STRIP, in);
-  const size_t strip = ((size_t)(columns * k) + 15) / 16 * 16;
+  const ptrdiff_t k = sl_min (STRIP, in);
+  const size_t strip = sl_round_up (columns * k, 16);
   const size_t whole = SL (sl_gemm_scratch) (rows, columns, in);
   const size_t part = SL (sl_gemm_scratch) (rows, columns, k);
   return strip + (whole > part ? whole : part);
@@ -31,9 +28,9 @@ static int is_plain (const sl_packed_rows *p) {
 
 static void multiply (const sl_packed_rows *p) {
   const sl_dequantize dequantize = SL (sl_dequantizers).of[p->kind];
-  const ptrdiff_t most = least (STRIP, p->in);
+  const ptrdiff_t most = sl_min (STRIP, p->in);
   real *strip = p->scratch, *y = p->y;
-  real *rest = strip + ((size_t)(p->columns * most) + 15) / 16 * 16;
+  real *rest = strip + sl_round_up (p->columns * most, 16);
   real keep = 0;
   if (p->bias != NULL) {
     for (ptrdiff_t i = 0; i < p->rows; i++)
@@ -46,7 +43,7 @@ static void multiply (const sl_packed_rows *p) {
     return;
   }
   for (ptrdiff_t k = 0; k < p->in; k += most, keep = 1) {
-    const ptrdiff_t n = least (most, p->in - k);
+    const ptrdiff_t n = sl_min (most, p->in - k);
     const char *from = p->w + k / p->block * p->bytes;
     for (ptrdiff_t j = 0; j < p->columns; j++)
       dequantize (from + (size_t)j * p->w_row, n / p->block, strip + j * n);

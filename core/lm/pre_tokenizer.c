@@ -96,7 +96,7 @@ enum { KNOWN_NAMES = sizeof known / sizeof *known };
 
 int sl_pre_tokenizer_patterns (const char *name, size_t *n,
                                const char *const **patterns, sl_error *e) {
-  const char *names[KNOWN_NAMES], *near;
+  const char *names[KNOWN_NAMES];
   for (int i = 0; i < KNOWN_NAMES; i++) {
     names[i] = known[i].name;
     if (strcmp (name, known[i].name) != 0) continue;
@@ -104,10 +104,8 @@ int sl_pre_tokenizer_patterns (const char *name, size_t *n,
     *patterns = known[i].patterns;
     return 0;
   }
-  near = sl_nearest (name, KNOWN_NAMES, names);
-  return sl_fail (e, "the pre-tokenizer '%.64s' is not known%s%s%s", name,
-                  near ? " (the nearest is '" : "", near ? near : "",
-                  near ? "')" : "");
+  return sl_fail_unknown (e, name, KNOWN_NAMES, names,
+                          "the pre-tokenizer '%.64s' is not known", name);
 }
 
 /* White space as Unicode has it. PCRE2's \s has U+180E too, which was white

@@ -205,14 +205,15 @@ size_t sl_weights_bytes (const sl_weights *w) {
   return w->is_gguf ? w->map.size : sl_safetensors_shards_bytes (&w->shards);
 }
 
-/* The name nearest to 'name', for a message. */
-static const char *nearest (const sl_weights *w, const char *name) {
-  const char **names = sl_alloc (w->n, sizeof *names), *near;
-  if (names == NULL) return NULL;
-  for (size_t i = 0; i < w->n; i++) names[i] = w->by_name[i]->name;
-  near = sl_nearest (name, w->n, names);
+static const sl_weight *no_such_weight (const sl_weights *w, const char *name,
+                                        sl_error *e) {
+  const char **names = sl_alloc (w->n, sizeof *names);
+  for (size_t i = 0; names != NULL && i < w->n; i++)
+    names[i] = w->by_name[i]->name;
+  sl_fail_unknown (e, name, names != NULL ? w->n : 0, names,
+                   "%s: there is no tensor '%.200s'", w->path, name);
   sl_free (names);
-  return near;
+  return NULL;
 }
 
 const sl_weight *sl_weights_find (const sl_weights *w, const char *name,
@@ -220,10 +221,5 @@ const sl_weight *sl_weights_find (const sl_weights *w, const char *name,
   const sl_weight key = { .name = name }, *at = &key;
   const sl_weight **found =
       bsearch (&at, w->by_name, w->n, sizeof *w->by_name, by_name);
-  const char *near;
-  if (found != NULL) return *found;
-  near = nearest (w, name);
-  sl_fail (e, "%s: there is no tensor '%.200s'%s%s%s", w->path, name,
-           near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
-  return NULL;
+  return found != NULL ? *found : no_such_weight (w, name, e);
 }

@@ -268,7 +268,5 @@ void sl_lua_open_attention (lua_State *L) {
                                         { "sinusoidal", sinusoidal },
                                         { "alibi_slopes", alibi_slopes },
                                         { NULL, NULL } };
-  if (sl_attention_register () != 0)
-    luaL_error (L, "there is no room for the operations of attention");
   luaL_setfuncs (L, functions, 0);
 }

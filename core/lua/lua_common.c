@@ -270,7 +270,7 @@ void sl_lua_known (lua_State *L, int index, const char *what,
   while (keys[n]) n++;
   lua_pushnil (L);
   while (lua_next (L, index)) {
-    const char *key, *near;
+    const char *key;
     size_t i = 0;
     lua_pop (L, 1);
     if (lua_type (L, -1) != LUA_TSTRING) {
@@ -281,11 +281,7 @@ void sl_lua_known (lua_State *L, int index, const char *what,
     key = lua_tostring (L, -1);
     while (i < n && strcmp (keys[i], key) != 0) i++;
     if (i < n) continue;
-    near = sl_nearest (key, n, keys);
-    if (near)
-      sl_fail (&e, "%s: no option '%s' (did you mean '%s'?)", what, key, near);
-    else
-      sl_fail (&e, "%s: no option '%s'", what, key);
+    sl_fail_unknown (&e, key, n, keys, "%s: no option '%s'", what, key);
     sl_lua_raise (L, &e);
   }
 }

@@ -133,11 +133,8 @@ static int generator_full (lua_State *L) {
   ptrdiff_t dim[SL_MAX_DIMS];
   const int ndim = sl_lua_check_shape (L, 2, 0, dim, "full");
   const double x = number (L, 3, "full", "the value");
-  const sl_dtype dtype = option_dtype (L, 4, "full", g->dtype);
-  sl_error e;
-  sl_tensor *t = sl_tensor_new (dtype, ndim, dim, &e);
-  if (t) sl_tensor_fill (t, x);
-  return sl_lua_tensor_or_raise (L, t, &e);
+  return sl_lua_new_full (L, option_dtype (L, 4, "full", g->dtype), ndim, dim,
+                          x);
 }
 
 /* g:fill (shape, f, [{ dtype = }]): f (buffer, step, first_sample) fills the
@@ -162,16 +159,8 @@ static int generator_arange (lua_State *L) {
   const generator *g = luaL_checkudata (L, 1, GENERATOR);
   ptrdiff_t dim[SL_MAX_DIMS];
   number (L, 2, "arange", "the length");
-  const int ndim = sl_lua_check_shape (L, 2, 0, dim, "arange");
-  const sl_dtype dtype = option_dtype (L, 3, "arange", g->dtype);
-  sl_error e;
-  sl_tensor *t = sl_tensor_new (dtype, ndim, dim, &e);
-  if (t) {
-    const sl_view v = sl_tensor_view (t);
-    for (ptrdiff_t i = 0; i < dim[0]; i++)
-      sl_view_set (&v, dtype, (size_t)i, (double)i);
-  }
-  return sl_lua_tensor_or_raise (L, t, &e);
+  sl_lua_check_shape (L, 2, 0, dim, "arange");
+  return sl_lua_new_arange (L, option_dtype (L, 3, "arange", g->dtype), dim[0]);
 }
 
 /* g:one_hot (ids, classes): in the precision of the ids */

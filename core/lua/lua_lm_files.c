@@ -301,8 +301,9 @@ enum { FIELDS = sizeof fields / sizeof *fields };
 
 /* Methods are upvalue 1. */
 static int weight_index (lua_State *L) {
-  const char *names[FIELDS + 16], *near, *name = luaL_checkstring (L, 2);
+  const char *names[FIELDS + 16], *name = luaL_checkstring (L, 2);
   size_t n = 0;
+  sl_error e;
   lua_pushvalue (L, 2);
   if (lua_rawget (L, lua_upvalueindex (1)) != LUA_TNIL) return 1;
   for (; n < FIELDS; n++) {
@@ -315,10 +316,9 @@ static int weight_index (lua_State *L) {
     lua_pop (L, 1);
     names[n++] = lua_tostring (L, -1);
   }
-  near = sl_nearest (name, n, names);
-  return sl_lua_fail (L, "a weight has no field or method '%.100s'%s%s%s", name,
-                      near ? " (did you mean '" : "", near ? near : "",
-                      near ? "'?)" : "");
+  sl_fail_unknown (&e, name, n, names,
+                   "a weight has no field or method '%.100s'", name);
+  return sl_lua_raise (L, &e);
 }
 
 /* linear (x, weight, [bias]) */

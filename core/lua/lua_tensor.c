@@ -3,89 +3,6 @@
 #include "base/memory.h"
 #include <string.h>
 
-/* Arguments. */
-
-int sl_lua_check_axis (lua_State *L, int arg, const sl_tensor *t,
-                       const char *what) {
-  int whole;
-  const lua_Integer axis = lua_tointegerx (L, arg, &whole);
-  char shape[SL_SHAPE_TEXT];
-  if (!whole || lua_type (L, arg) != LUA_TNUMBER)
-    return sl_lua_fail (L, "%s: an axis must be a whole number, got %s", what,
-                        lua_type (L, arg) == LUA_TNUMBER
-                            ? luaL_tolstring (L, arg, NULL)
-                            : luaL_typename (L, arg));
-  if (axis >= 1 && axis <= t->ndim) return (int)axis - 1;
-  if (axis <= -1 && axis >= -t->ndim) return (int)axis + t->ndim;
-  if (t->ndim == 0)
-    return sl_lua_fail (L, "%s: a tensor of shape () has no axis", what);
-  return sl_lua_fail (
-      L, "%s: axis %lld of shape %s: must be 1 to %d or -%d to -1", what,
-      (long long)axis, sl_shape_text (t->ndim, t->dim, shape, sizeof shape),
-      t->ndim, t->ndim);
-}
-
-/* A size on top of the stack. */
-static ptrdiff_t check_size (lua_State *L, int open, const char *what) {
-  int whole;
-  lua_Integer n = lua_tointegerx (L, -1, &whole);
-  if (whole && lua_type (L, -1) == LUA_TNUMBER && (n >= 0 || (open && n == -1)))
-    return (ptrdiff_t)n;
-  return sl_lua_fail (L, "%s: a size must be a whole number from 0%s, got %s",
-                      what, open ? " (or -1)" : "",
-                      lua_type (L, -1) == LUA_TNUMBER
-                          ? luaL_tolstring (L, -1, NULL)
-                          : luaL_typename (L, -1));
-}
-
-int sl_lua_check_shape (lua_State *L, int arg, int open,
-                        ptrdiff_t dim[SL_MAX_DIMS], const char *what) {
-  lua_Unsigned n;
-  if (lua_type (L, arg) == LUA_TNUMBER) {
-    lua_pushvalue (L, arg);
-    dim[0] = check_size (L, open, what);
-    lua_pop (L, 1);
-    return 1;
-  }
-  if (!lua_istable (L, arg))
-    sl_lua_fail (L, "%s: expected a shape such as { 2, 3 }, got %s", what,
-                 luaL_typename (L, arg));
-  n = lua_rawlen (L, arg);
-  if (n > SL_MAX_DIMS)
-    sl_lua_fail (L, "%s: %llu axes are too many: at most %d", what,
-                 (unsigned long long)n, SL_MAX_DIMS);
-  for (lua_Unsigned i = 0; i < n; i++) {
-    lua_rawgeti (L, arg, (lua_Integer)i + 1);
-    dim[i] = check_size (L, open, what);
-    lua_pop (L, 1);
-  }
-  return (int)n;
-}
-
-sl_dtype sl_lua_opt_dtype (lua_State *L, int arg, sl_dtype def) {
-  sl_error e;
-  if (lua_isnoneornil (L, arg)) return def;
-  if (sl_dtype_parse (luaL_checkstring (L, arg), &def, &e) < 0)
-    sl_lua_raise (L, &e);
-  return def;
-}
-
-int sl_lua_tensor_or_raise (lua_State *L, sl_tensor *t, const sl_error *e) {
-  if (t == NULL) return sl_lua_raise (L, e);
-  sl_lua_push_tensor (L, t);
-  return 1;
-}
-
-void sl_lua_not_recorded (lua_State *L, const sl_tensor *t, const char *what) {
-  const sl_program *p = sl_lua_context (L)->recording;
-  if (p == NULL || !sl_program_uses (p, t)) return;
-  sl_lua_fail (
-      L,
-      "%s: the program that is being recorded uses this tensor and would "
-      "not repeat this; only operations are recorded",
-      what);
-}
-
 /* Constructors. */
 
 /* The shape of the nested list at 'arg', by its first elements. */
@@ -157,12 +74,9 @@ static int tensor_tensor (lua_State *L) {
 
 static int filled (lua_State *L, const char *what, double x, int dtype_arg) {
   ptrdiff_t dim[SL_MAX_DIMS];
-  int ndim = sl_lua_check_shape (L, 1, 0, dim, what);
-  sl_dtype dtype = sl_lua_opt_dtype (L, dtype_arg, SL_F32);
-  sl_error e;
-  sl_tensor *t = sl_tensor_new (dtype, ndim, dim, &e);
-  if (t != NULL && x != 0) sl_tensor_fill (t, x);
-  return sl_lua_tensor_or_raise (L, t, &e);
+  const int ndim = sl_lua_check_shape (L, 1, 0, dim, what);
+  return sl_lua_new_full (L, sl_lua_opt_dtype (L, dtype_arg, SL_F32), ndim, dim,
+                          x);
 }
 
 /* zeros (shape, [dtype]), ones (shape, [dtype]), full (shape, value,
@@ -180,22 +94,9 @@ static int tensor_full (lua_State *L) {
 /* arange (n, [dtype]) -> 0, 1, ... n - 1 */
 static int tensor_arange (lua_State *L) {
   ptrdiff_t dim[SL_MAX_DIMS];
-  sl_dtype dtype = sl_lua_opt_dtype (L, 2, SL_F32);
-  sl_tensor *t;
-  sl_view v;
-  sl_error e;
   luaL_checkinteger (L, 1);
   sl_lua_check_shape (L, 1, 0, dim, "arange");
-  if (dtype == SL_F32 && dim[0] > (1 << 24) + 1)
-    sl_lua_fail (L, "arange: %td numbers are not exact in f32; use f64",
-                 dim[0]);
-  t = sl_tensor_new (dtype, 1, dim, &e);
-  if (t != NULL) {
-    v = sl_tensor_view (t);
-    for (ptrdiff_t i = 0; i < dim[0]; i++)
-      sl_view_set (&v, dtype, (size_t)i, (double)i);
-  }
-  return sl_lua_tensor_or_raise (L, t, &e);
+  return sl_lua_new_arange (L, sl_lua_opt_dtype (L, 2, SL_F32), dim[0]);
 }
 
 /* is_tensor (value) */
@@ -374,8 +275,9 @@ enum { N_FIELDS = sizeof fields / sizeof *fields };
 /* Raise for a name that a tensor does not have; the methods are upvalue 1. */
 static int no_such_name (lua_State *L) {
   enum { MAX_NAMES = 256 };
-  const char *names[MAX_NAMES], *near;
+  const char *names[MAX_NAMES], *name;
   size_t n = 0;
+  sl_error e;
   if (lua_type (L, 2) != LUA_TSTRING)
     return sl_lua_fail (
         L,
@@ -388,10 +290,10 @@ static int no_such_name (lua_State *L) {
     lua_pop (L, 1);
     if (lua_type (L, -1) == LUA_TSTRING) names[n++] = lua_tostring (L, -1);
   }
-  near = sl_nearest (lua_tostring (L, 2), n, names);
-  return sl_lua_fail (L, "a tensor has no field or method '%.100s'%s%s%s",
-                      lua_tostring (L, 2), near ? " (did you mean '" : "",
-                      near ? near : "", near ? "'?)" : "");
+  name = lua_tostring (L, 2);
+  sl_fail_unknown (&e, name, n, names,
+                   "a tensor has no field or method '%.100s'", name);
+  return sl_lua_raise (L, &e);
 }
 
 static int tensor_index (lua_State *L) {

@@ -19,6 +19,12 @@ sl_dtype sl_lua_opt_dtype (lua_State *L, int arg, sl_dtype def);
 /* Push t, or raise e if it is NULL. */
 int sl_lua_tensor_or_raise (lua_State *L, sl_tensor *t, const sl_error *e);
 
+/* Push a new tensor of the shape 'dim' in which every element is x; a new
+** tensor (n) with 0, 1, ... n - 1, exact or refused. */
+int sl_lua_new_full (lua_State *L, sl_dtype dtype, int ndim,
+                     const ptrdiff_t *dim, double x);
+int sl_lua_new_arange (lua_State *L, sl_dtype dtype, ptrdiff_t n);
+
 /* Raise when the program that is being recorded uses t: it would not repeat
 ** what WHAT is about to do. */
 void sl_lua_not_recorded (lua_State *L, const sl_tensor *t, const char *what);

@@ -286,26 +286,18 @@ int sl_session_quits (sl_session *s, int index, int *status) {
 
 /* Globals that were never declared. */
 
-static const char *nearest_global (lua_State *L, const char *name) {
-  const char *names[256], *near;
+static int undeclared_read (lua_State *L) {
+  const char *names[256], *name = luaL_tolstring (L, 2, NULL);
   size_t n = 0;
+  sl_error e;
   lua_pushnil (L);
   while (lua_next (L, 1)) {
     lua_pop (L, 1);
     if (lua_type (L, -1) == LUA_TSTRING && n < sizeof names / sizeof *names)
       names[n++] = lua_tostring (L, -1);
   }
-  near = sl_nearest (name, n, names);
-  return near;
-}
-
-static int undeclared_read (lua_State *L) {
-  const char *name = luaL_tolstring (L, 2, NULL);
-  const char *near = nearest_global (L, name);
-  if (near)
-    return luaL_error (L, "undeclared global '%s' (did you mean '%s'?)", name,
-                       near);
-  return luaL_error (L, "undeclared global '%s'", name);
+  sl_fail_unknown (&e, name, n, names, "undeclared global '%s'", name);
+  return luaL_error (L, "%s", e.text);
 }
 
 static int undeclared_write (lua_State *L) {

@@ -128,7 +128,7 @@ static int shapes (sl_shape_query *q, sl_error *e) {
   return 0;
 }
 
-static int gelu_infer (sl_shape_query *q, sl_error *e) {
+static int gelu_shapes (sl_shape_query *q, sl_error *e) {
   const sl_gelu_attr *attr = q->attr;
   if (attr->approximate != 0 && attr->approximate != 1)
     return sl_fail (e, "approximate is %d; it must be 0 or 1",
@@ -161,16 +161,14 @@ static void silu_backward (const sl_run *r) {
   backward (r, silu_da);
 }
 
-const sl_op SL (sl_op_gelu) = { .name = "gelu",
-                                .min_in = 1,
-                                .max_in = 1,
-                                .attr_size = sizeof (sl_gelu_attr),
-                                .shapes = gelu_infer,
-                                .forward = gelu_forward,
-                                .backward = gelu_backward };
-const sl_op SL (sl_op_silu) = { .name = "silu",
-                                .min_in = 1,
-                                .max_in = 1,
-                                .shapes = shapes,
-                                .forward = silu_forward,
-                                .backward = silu_backward };
+static const sl_option gelu_options[] = { { .name = "approximate",
+                                            .type = SL_BOOL,
+                                            .offset = offsetof (sl_gelu_attr,
+                                                                approximate) },
+                                          { .name = NULL } };
+SL_OP (gelu, .min_in = 1, .max_in = 1, .arguments = SL_ARGS_INPUTS,
+       .options = gelu_options, .attr_size = sizeof (sl_gelu_attr),
+       .shapes = gelu_shapes, .forward = gelu_forward,
+       .backward = gelu_backward);
+SL_OP (silu, .min_in = 1, .max_in = 1, .arguments = SL_ARGS_INPUTS,
+       .shapes = shapes, .forward = silu_forward, .backward = silu_backward);

@@ -12,28 +12,25 @@ static int shapes (sl_shape_query *q, sl_error *e) {
 #define SL_TRUE(holds, x) \
   ((__typeof__ (x))((holds) & (__typeof__ (holds))((__typeof__ (x)){ 0 } + 1)))
 
-#define COMPARE(name_, operator)                                         \
-  static void name_##_loop (ptrdiff_t n, const real *const *x,           \
-                            real *restrict y) {                          \
+#define SL_OP_COMPARE(name, operator)                                    \
+  static void name##_loop (ptrdiff_t n, const real *const *x,            \
+                           real *restrict y) {                           \
     const real *restrict a = x[0], *restrict b = x[1];                   \
     for (ptrdiff_t i = 0; i < n; i++) y[i] = a[i] operator b[i] ? 1 : 0; \
   }                                                                      \
-  SL_PAIR (name_##_pair, SL_TRUE (a operator b, a))                      \
-  static void name_##_forward (const sl_run *r) {                        \
+  SL_PAIR (name##_pair, SL_TRUE (a operator b, a))                       \
+  static void name##_forward (const sl_run *r) {                         \
     const sl_view *const x[SL_MAP_IN] = { &r->in[0], &r->in[1] };        \
-    if (!SL (sl_map_pair) (name_##_pair, r->in, &r->out[0]))             \
-      SL (sl_map) (name_##_loop, 2, x, &r->out[0]);                      \
+    if (!SL (sl_map_pair) (name##_pair, r->in, &r->out[0]))              \
+      SL (sl_map) (name##_loop, 2, x, &r->out[0]);                       \
   }                                                                      \
-  const sl_op SL (sl_op_##name_) = { .name = #name_,                     \
-                                     .min_in = 2,                        \
-                                     .max_in = 2,                        \
-                                     .flags = SL_OP_NO_GRADIENT,         \
-                                     .shapes = shapes,                   \
-                                     .forward = name_##_forward };
+  SL_OP (name, .min_in = 2, .max_in = 2, .flags = SL_OP_NO_GRADIENT,     \
+         .arguments = SL_ARGS_INPUTS, .shapes = shapes,                  \
+         .forward = name##_forward);
 
-COMPARE (eq, ==)
-COMPARE (ne, !=)
-COMPARE (lt, <)
-COMPARE (le, <=)
-COMPARE (gt, >)
-COMPARE (ge, >=)
+SL_OP_COMPARE (eq, ==)
+SL_OP_COMPARE (ne, !=)
+SL_OP_COMPARE (lt, <)
+SL_OP_COMPARE (le, <=)
+SL_OP_COMPARE (gt, >)
+SL_OP_COMPARE (ge, >=)

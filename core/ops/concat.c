@@ -71,10 +71,6 @@ static void backward (const sl_run *r) {
   }
 }
 
-const sl_op SL (sl_op_concat) = { .name = "concat",
-                                  .min_in = 1,
-                                  .max_in = SL_MAX_IN,
-                                  .attr_size = sizeof (sl_axis_attr),
-                                  .shapes = shapes,
-                                  .forward = forward,
-                                  .backward = backward };
+SL_OP (concat, .min_in = 1, .max_in = SL_MAX_IN, .flags = SL_OP_FUNCTION,
+       .arguments = SL_ARGS_LIST, .attr_size = sizeof (sl_axis_attr),
+       .shapes = shapes, .forward = forward, .backward = backward);

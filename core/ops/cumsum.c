@@ -46,10 +46,6 @@ static void backward (const sl_run *r) {
   }
 }
 
-const sl_op SL (sl_op_cumsum) = { .name = "cumsum",
-                                  .min_in = 1,
-                                  .max_in = 1,
-                                  .attr_size = sizeof (sl_axis_attr),
-                                  .shapes = shapes,
-                                  .forward = forward,
-                                  .backward = backward };
+SL_OP (cumsum, .min_in = 1, .max_in = 1, .arguments = SL_ARGS_AXIS,
+       .attr_size = sizeof (sl_axis_attr), .shapes = shapes, .forward = forward,
+       .backward = backward);

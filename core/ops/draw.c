@@ -15,6 +15,7 @@
 **               more than 2^-32 (2^-64)
 **   bernoulli   high word < p 2^32
 **   categorical 53 bits of both, times the sum of the probabilities */
+#include "base/number.h"
 #include "ops/ops.h"
 #include "ops/philox.h"
 #include "ops/walk.h"
@@ -57,7 +58,7 @@ static void advance (place *p, uint32_t group, uint32_t sample) {
 ** returns how many there are then. */
 static int next_counters (place *p, int n, uint32_t *c0, uint32_t *c1) {
   const uint32_t groups = p->groups, first = p->group, sample = p->sample;
-  const int all = (n + SL_PHILOX_LOT - 1) / SL_PHILOX_LOT * SL_PHILOX_LOT;
+  const int all = (int)sl_round_up (n, SL_PHILOX_LOT);
   enum { ENDS = 4 }; /* of samples, at most, in a block of the first kind */
   if (groups >= COUNTERS / ENDS && groups < UINT32_MAX / 8)
     for (int i = 0; i < all; i++) {
@@ -160,7 +161,7 @@ static void fill_uniform (const source *s, int n, const uint32_t *hi,
   for (int i = 0; i < n; i++) v[i] = sl_choose (v[i] < b, v[i], most);
 }
 
-static int infer_uniform (sl_shape_query *q, sl_error *e) {
+static int uniform_shapes (sl_shape_query *q, sl_error *e) {
   const sl_random_attr *attr = q->attr;
   if (!isfinite ((real)attr->a) || !isfinite ((real)attr->b) ||
       !isfinite ((real)(attr->b - attr->a)) || !(attr->a <= attr->b))
@@ -281,7 +282,7 @@ static void fill_normal (const source *s, int n, const uint32_t *hi,
   }
 }
 
-static int infer_normal (sl_shape_query *q, sl_error *e) {
+static int normal_shapes (sl_shape_query *q, sl_error *e) {
   const sl_random_attr *attr = q->attr;
   if (!isfinite ((real)attr->a) || !isfinite ((real)attr->b) || attr->b < 0)
     return sl_fail (e,
@@ -316,7 +317,7 @@ static void fill_randint (const source *s, int n, const uint32_t *hi,
   }
 }
 
-static int infer_randint (sl_shape_query *q, sl_error *e) {
+static int randint_shapes (sl_shape_query *q, sl_error *e) {
   const sl_random_attr *attr = q->attr;
   const double most = sizeof (real) == 4 ? 0x1p24 : 0x1p53;
   if (!(fabs (attr->a) <= most) || !(fabs (attr->b) <= most) ||
@@ -339,7 +340,7 @@ static void fill_bernoulli (const source *s, int n, const uint32_t *hi,
   for (int i = 0; i < n; i++) v[i] = hi[i] <= last ? one : 0;
 }
 
-static int infer_bernoulli (sl_shape_query *q, sl_error *e) {
+static int bernoulli_shapes (sl_shape_query *q, sl_error *e) {
   const sl_random_attr *attr = q->attr;
   if (!(attr->a >= 0 && attr->a <= 1))
     return sl_fail (e, "the probability is %g, allowed are 0 to 1", attr->a);
@@ -366,7 +367,7 @@ static void fill_categorical (const source *s, int n, const uint32_t *hi,
 }
 
 /* probabilities (k), need not sum to 1. */
-static int infer_categorical (sl_shape_query *q, sl_error *e) {
+static int categorical_shapes (sl_shape_query *q, sl_error *e) {
   if (q->in[0].ndim != 1 || q->in[0].dim[0] < 1) {
     char text[128];
     return sl_fail (
@@ -415,17 +416,13 @@ FORWARD (normal, sizeof (real) == 8)
 FORWARD (randint, attr->b - attr->a > 65535)
 FORWARD (bernoulli, 0)
 
-#define RANDOM(name_, inputs)                                              \
-  const sl_op SL (sl_op_##name_) = { .name = #name_,                       \
-                                     .min_in = inputs,                     \
-                                     .max_in = inputs,                     \
-                                     .flags =                              \
-                                         SL_OP_NO_GRADIENT | SL_OP_RANDOM, \
-                                     .attr_size = sizeof (sl_random_attr), \
-                                     .shapes = infer_##name_,              \
-                                     .forward = name_##_forward };
-RANDOM (uniform, 0)
-RANDOM (normal, 0)
-RANDOM (randint, 0)
-RANDOM (bernoulli, 0)
-RANDOM (categorical, 1)
+#define SL_OP_DRAW(name, inputs)                                        \
+  SL_OP (name, .min_in = inputs, .max_in = inputs,                      \
+         .flags = SL_OP_NO_GRADIENT | SL_OP_RANDOM,                     \
+         .attr_size = sizeof (sl_random_attr), .shapes = name##_shapes, \
+         .forward = name##_forward);
+SL_OP_DRAW (uniform, 0)
+SL_OP_DRAW (normal, 0)
+SL_OP_DRAW (randint, 0)
+SL_OP_DRAW (bernoulli, 0)
+SL_OP_DRAW (categorical, 1)

@@ -49,11 +49,11 @@ static void run_backward (const sl_run *r, int input, sl_kernel assign,
   for (int k = 0; k < r->n_in; k++)
     if (uses & (1u << (A + k))) x[A + k] = &r->in[k];
   SL (sl_give)
-  ((int)(r->fresh >> input & 1), assign, add, SL_MAP_IN, x, &r->din[input],
+  ((int)(r->assigns >> input & 1), assign, add, SL_MAP_IN, x, &r->din[input],
    &r->out[0]);
 }
 
-static int infer_broadcast (sl_shape_query *q, sl_error *e) {
+static int broadcast_shapes (sl_shape_query *q, sl_error *e) {
   q->n_out = 1;
   q->out[0] = q->in[0];
   for (int k = 1; k < q->n_in; k++) {
@@ -63,17 +63,14 @@ static int infer_broadcast (sl_shape_query *q, sl_error *e) {
   return 0;
 }
 
-#define OBJECT(name_, inputs, more)                                   \
-  const sl_op SL (sl_op_##name_) = { .name = #name_,                  \
-                                     .min_in = inputs,                \
-                                     .max_in = inputs,                \
-                                     .flags = SL_OP_ASSIGNS | (more), \
-                                     .shapes = infer_broadcast,       \
-                                     .forward = name_##_forward,      \
-                                     .backward = name_##_backward };
+#define OP(name, inputs, more)                                         \
+  SL_OP (name, .min_in = inputs, .max_in = inputs,                     \
+         .flags = SL_OP_ASSIGNS | (more), .arguments = SL_ARGS_INPUTS, \
+         .shapes = broadcast_shapes, .forward = name##_forward,        \
+         .backward = name##_backward);
 
 /* y = value; da = or += gradient, which uses these. */
-#define OP_1(name, value, uses, gradient)                \
+#define KERNELS_1(name, value, uses, gradient)           \
   LOOP (name##_y, d[i] = value)                          \
   LOOP (name##_da, d[i] = gradient)                      \
   LOOP (name##_add_da, d[i] += gradient)                 \
@@ -84,19 +81,25 @@ static int infer_broadcast (sl_shape_query *q, sl_error *e) {
     run_backward (r, 0, name##_da, name##_add_da, uses); \
   }
 
-#define OP_2(name, pair, value, uses_a, gradient_a, uses_b, gradient_b) \
-  LOOP (name##_y, d[i] = value)                                         \
-  LOOP (name##_da, d[i] = gradient_a)                                   \
-  LOOP (name##_db, d[i] = gradient_b)                                   \
-  LOOP (name##_add_da, d[i] += gradient_a)                              \
-  LOOP (name##_add_db, d[i] += gradient_b)                              \
-  static void name##_forward (const sl_run *r) {                        \
-    run_forward (r, pair, name##_y);                                    \
-  }                                                                     \
-  static void name##_backward (const sl_run *r) {                       \
-    run_backward (r, 0, name##_da, name##_add_da, uses_a);              \
-    run_backward (r, 1, name##_db, name##_add_db, uses_b);              \
-  }
+#define SL_OP_1(name, value, uses, gradient) \
+  KERNELS_1 (name, value, uses, gradient)    \
+  OP (name, 1, 0)
+
+#define SL_OP_2(name, flags, pair, value, uses_a, gradient_a, uses_b, \
+                gradient_b)                                           \
+  LOOP (name##_y, d[i] = value)                                       \
+  LOOP (name##_da, d[i] = gradient_a)                                 \
+  LOOP (name##_db, d[i] = gradient_b)                                 \
+  LOOP (name##_add_da, d[i] += gradient_a)                            \
+  LOOP (name##_add_db, d[i] += gradient_b)                            \
+  static void name##_forward (const sl_run *r) {                      \
+    run_forward (r, pair, name##_y);                                  \
+  }                                                                   \
+  static void name##_backward (const sl_run *r) {                     \
+    run_backward (r, 0, name##_da, name##_add_da, uses_a);            \
+    run_backward (r, 1, name##_db, name##_add_db, uses_b);            \
+  }                                                                   \
+  OP (name, 2, flags)
 
 /* The larger of two, NaN if one is; the share of the gradient of the one that
 ** is the result. */
@@ -134,56 +137,41 @@ SL_PAIR (sub_pair, a - b)
 SL_PAIR (mul_pair, a *b)
 SL_PAIR (div_pair, a / b)
 
-OP_2 (add, add_pair, a[i] + b[i], USE_G, g[i], USE_G, g[i])
-OP_2 (sub, sub_pair, a[i] - b[i], USE_G, g[i], USE_G, -g[i])
-OP_2 (mul, mul_pair, a[i] * b[i], USE_G | USE_B, g[i] * b[i], USE_G | USE_A,
-      g[i] * a[i])
-OP_2 (div, div_pair, a[i] / b[i], USE_G | USE_B, g[i] / b[i],
-      USE_G | USE_Y | USE_B, -(g[i] * y[i] / b[i]))
-OP_2 (pow, NULL, power (a[i], b[i]), USE_G | USE_A | USE_B,
-      g[i] * power_da (a[i], b[i]), USE_G | USE_Y | USE_A,
-      g[i] * power_db (a[i], y[i]))
-OP_2 (maximum, NULL, larger (a[i], b[i]), USE_G | USE_Y | USE_A | USE_B,
-      g[i] * share (a[i], b[i], y[i]), USE_G | USE_Y | USE_A | USE_B,
-      g[i] * share (b[i], a[i], y[i]))
-OP_2 (minimum, NULL, -larger (-a[i], -b[i]), USE_G | USE_Y | USE_A | USE_B,
-      g[i] * share (a[i], b[i], y[i]), USE_G | USE_Y | USE_A | USE_B,
-      g[i] * share (b[i], a[i], y[i]))
+SL_OP_2 (add, SL_OP_GRAD_IS_IDENTITY, add_pair, a[i] + b[i], USE_G, g[i], USE_G,
+         g[i])
+SL_OP_2 (sub, 0, sub_pair, a[i] - b[i], USE_G, g[i], USE_G, -g[i])
+SL_OP_2 (mul, 0, mul_pair, a[i] * b[i], USE_G | USE_B, g[i] * b[i],
+         USE_G | USE_A, g[i] * a[i])
+SL_OP_2 (div, 0, div_pair, a[i] / b[i], USE_G | USE_B, g[i] / b[i],
+         USE_G | USE_Y | USE_B, -(g[i] * y[i] / b[i]))
+SL_OP_2 (pow, 0, NULL, power (a[i], b[i]), USE_G | USE_A | USE_B,
+         g[i] * power_da (a[i], b[i]), USE_G | USE_Y | USE_A,
+         g[i] * power_db (a[i], y[i]))
+SL_OP_2 (maximum, 0, NULL, larger (a[i], b[i]), USE_G | USE_Y | USE_A | USE_B,
+         g[i] * share (a[i], b[i], y[i]), USE_G | USE_Y | USE_A | USE_B,
+         g[i] * share (b[i], a[i], y[i]))
+SL_OP_2 (minimum, 0, NULL, -larger (-a[i], -b[i]),
+         USE_G | USE_Y | USE_A | USE_B, g[i] * share (a[i], b[i], y[i]),
+         USE_G | USE_Y | USE_A | USE_B, g[i] * share (b[i], a[i], y[i]))
 
-OP_1 (neg, -a[i], USE_G, -g[i])
-OP_1 (exp, sl_expv (a[i]), USE_G | USE_Y, g[i] * y[i])
-OP_1 (log, sl_logv (a[i]), USE_G | USE_A, g[i] / a[i])
-OP_1 (tanh, sl_tanhv (a[i]), USE_G | USE_Y, g[i] * (1 - y[i] * y[i]))
-OP_1 (sigmoid, sl_sigmoidv (a[i]), USE_G | USE_Y, g[i] * (y[i] * (1 - y[i])))
-OP_1 (relu, sl_choose (a[i] < 0, 0, a[i]), USE_G | USE_A,
-      sl_choose (a[i] > 0, g[i], 0))
-OP_1 (abs, sl_abs (a[i]), USE_G | USE_A,
-      sl_choose (a[i] > 0, g[i], sl_choose (a[i] < 0, -g[i], 0)))
-OP_1 (sqrt, root (a[i]), USE_G | USE_Y, g[i] * (real)0.5 / y[i])
-OP_1 (square, a[i] * a[i], USE_G | USE_A, 2 * g[i] * a[i])
-OP_1 (sin, sine (a[i]), USE_G | USE_A, g[i] * cosine (a[i]))
-OP_1 (cos, cosine (a[i]), USE_G | USE_A, -(g[i] * sine (a[i])))
-OP_1 (copy, a[i], USE_G, g[i])
-
-OBJECT (add, 2, SL_OP_GRAD_IS_IDENTITY)
-OBJECT (sub, 2, 0)
-OBJECT (mul, 2, 0)
-OBJECT (div, 2, 0)
-OBJECT (pow, 2, 0)
-OBJECT (maximum, 2, 0)
-OBJECT (minimum, 2, 0)
-OBJECT (neg, 1, 0)
-OBJECT (exp, 1, 0)
-OBJECT (log, 1, 0)
-OBJECT (tanh, 1, 0)
-OBJECT (sigmoid, 1, 0)
-OBJECT (relu, 1, 0)
-OBJECT (abs, 1, 0)
-OBJECT (sqrt, 1, 0)
-OBJECT (square, 1, 0)
-OBJECT (sin, 1, 0)
-OBJECT (cos, 1, 0)
-OBJECT (copy, 1, SL_OP_GRAD_IS_IDENTITY)
+SL_OP_1 (neg, -a[i], USE_G, -g[i])
+SL_OP_1 (exp, sl_expv (a[i]), USE_G | USE_Y, g[i] * y[i])
+SL_OP_1 (log, sl_logv (a[i]), USE_G | USE_A, g[i] / a[i])
+SL_OP_1 (tanh, sl_tanhv (a[i]), USE_G | USE_Y, g[i] * (1 - y[i] * y[i]))
+SL_OP_1 (sigmoid, sl_sigmoidv (a[i]), USE_G | USE_Y, g[i] * (y[i] * (1 - y[i])))
+SL_OP_1 (relu, sl_choose (a[i] < 0, 0, a[i]), USE_G | USE_A,
+         sl_choose (a[i] > 0, g[i], 0))
+SL_OP_1 (abs, sl_abs (a[i]), USE_G | USE_A,
+         sl_choose (a[i] > 0, g[i], sl_choose (a[i] < 0, -g[i], 0)))
+SL_OP_1 (sqrt, root (a[i]), USE_G | USE_Y, g[i] * (real)0.5 / y[i])
+SL_OP_1 (square, a[i] * a[i], USE_G | USE_A, 2 * g[i] * a[i])
+SL_OP_1 (sin, sine (a[i]), USE_G | USE_A, g[i] * cosine (a[i]))
+SL_OP_1 (cos, cosine (a[i]), USE_G | USE_A, -(g[i] * sine (a[i])))
+KERNELS_1 (copy, a[i], USE_G, g[i])
+SL_OP (copy, .min_in = 1, .max_in = 1,
+       .flags = SL_OP_ASSIGNS | SL_OP_GRAD_IS_IDENTITY,
+       .shapes = broadcast_shapes, .forward = copy_forward,
+       .backward = copy_backward); /* t:copy is something else in Lua */
 
 /* y = a != 0 ? b : c. Nothing goes to the condition. */
 LOOP (where_da, d[i] = 0)
@@ -199,8 +187,10 @@ static void where_forward (const sl_run *r) {
 }
 
 static void where_backward (const sl_run *r) {
-  if (r->fresh & 1) run_backward (r, 0, where_da, where_add_da, USE_G);
+  if (r->assigns & 1) run_backward (r, 0, where_da, where_add_da, USE_G);
   run_backward (r, 1, where_db, where_add_db, USE_G | USE_A);
   run_backward (r, 2, where_dc, where_add_dc, USE_G | USE_A);
 }
-OBJECT (where, 3, 0)
+SL_OP (where, .min_in = 3, .max_in = 3, .flags = SL_OP_ASSIGNS,
+       .arguments = SL_ARGS_INPUTS, .shapes = broadcast_shapes,
+       .forward = where_forward, .backward = where_backward);

@@ -1,25 +1,19 @@
-/* find.c - operations by name, in the lists of all layers. */
+/* find.c - operations by name and by number. */
 #include "base/isa.h"
 #include "ops/op.h"
 #include <string.h>
 
-SL_VARIANTS (const sl_op_list, sl_array_ops);
-SL_VARIANTS (const sl_op_list, sl_layer_ops);
+SL_VARIANTS (const sl_op_list, sl_ops);
 
-static const sl_op_list *array (sl_dtype dtype) {
-  return SL_PICK (sl_array_ops, dtype == SL_F64);
-}
-
-static const sl_op_list *layers (sl_dtype dtype) {
-  return SL_PICK (sl_layer_ops, dtype == SL_F64);
+static const sl_op_list *core_ops (sl_dtype dtype) {
+  return SL_PICK (sl_ops, dtype == SL_F64);
 }
 
 enum { MAX_LISTS = 8, MAX_NAMES = 256 };
 
 /* Grows at start-up only, before other threads exist. */
-static const sl_op_list *(*picks[MAX_LISTS]) (sl_dtype dtype) = { array,
-                                                                  layers };
-static int n_picks = 2;
+static const sl_op_list *(*picks[MAX_LISTS]) (sl_dtype dtype) = { core_ops };
+static int n_picks = 1;
 
 int sl_op_add_list (const sl_op_list *(*pick) (sl_dtype dtype)) {
   for (int i = 0; i < n_picks; i++)
@@ -29,23 +23,22 @@ int sl_op_add_list (const sl_op_list *(*pick) (sl_dtype dtype)) {
   return 0;
 }
 
-int sl_op_lists (sl_dtype dtype, int max, const sl_op_list **lists) {
-  for (int i = 0; i < n_picks && i < max; i++) lists[i] = picks[i](dtype);
-  return n_picks;
+const sl_op *sl_op_at (sl_dtype dtype, int i) {
+  for (int k = 0; k < n_picks; k++)
+    for (const sl_op *const *op = picks[k](dtype)->ops; *op != NULL; op++)
+      if (i-- == 0) return *op;
+  return NULL;
 }
 
 const sl_op *sl_op_find (sl_dtype dtype, const char *name, sl_error *e) {
-  const char *known[MAX_NAMES], *near;
+  const char *known[MAX_NAMES];
   size_t n = 0;
   for (int i = 0; i < n_picks; i++)
     for (const sl_op *const *op = picks[i](dtype)->ops; *op != NULL; op++) {
       if (strcmp ((*op)->name, name) == 0) return *op;
       if (n < MAX_NAMES) known[n++] = (*op)->name;
     }
-  near = sl_nearest (name, n, known);
-  sl_fail (e, "no operation is called '%s'%s%s%s", name,
-           near != NULL ? " (did you mean '" : "", near != NULL ? near : "",
-           near != NULL ? "'?)" : "");
+  sl_fail_unknown (e, name, n, known, "no operation is called '%s'", name);
   return NULL;
 }
 

@@ -5,6 +5,7 @@
 ** blocks of B and A are packed when they are read often enough, or when they
 ** lie so that the tile cannot read them (Goto and van de Geijn, 2008). */
 #include "ops/gemm.h"
+#include "base/number.h"
 #include "ops/tile.h"
 
 enum { VECTOR = SL_LANES, PANEL = 2 * SL_LANES, ROWS = SL_TILE_ROWS };
@@ -19,13 +20,6 @@ enum { BLOCK_M = 96, BLOCK_N = 1024, BLOCK_K = 256 };
 enum { STACK_M = 48, STACK_N = 2 * PANEL, STACK_K = 64 };
 enum { SMALL = 8192 };              /* elements that stay in the first cache */
 enum { LINE = 64 / sizeof (real) }; /* of the caches */
-
-static ptrdiff_t least (ptrdiff_t a, ptrdiff_t b) {
-  return a < b ? a : b;
-}
-static ptrdiff_t round_up (ptrdiff_t a, ptrdiff_t to) {
-  return (a + to - 1) / to * to;
-}
 
 typedef void (*strip_function) (ptrdiff_t m, ptrdiff_t k, const real *a,
                                 ptrdiff_t a_row, ptrdiff_t a_col, const real *b,
@@ -80,7 +74,7 @@ SL_INLINE void pack_four (int width, ptrdiff_t k, real scale, const real *from,
       for (; i + 4 * width <= lanes; i += 4 * width)                  \
         pack_four (width, k, scale, from + i, k_step, out + i * k);   \
     for (; i < lanes; i += width)                                     \
-      sl_pack (width, least (width, lanes - i), k, scale,             \
+      sl_pack (width, sl_min (width, lanes - i), k, scale,            \
                from + i * lane_step, lane_step, k_step, out + i * k); \
   }
 PACK (pack_a, SL_PANEL_ROWS)
@@ -124,7 +118,7 @@ static void edge (strip_function function, ptrdiff_t m, ptrdiff_t columns,
   enum { LINES = 4 * ROWS };
   real copy[LINES * PANEL];
   for (ptrdiff_t i = 0; i < m; i += LINES) {
-    const ptrdiff_t lines = least (LINES, m - i);
+    const ptrdiff_t lines = sl_min (LINES, m - i);
     real *to = c + i * c_row;
     if (add)
       for (ptrdiff_t r = 0; r < lines; r++)
@@ -149,11 +143,11 @@ static void small (const blocks *most, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k,
   ptrdiff_t packed = 0; /* so many columns */
   const real *y = b;
   for (ptrdiff_t j = 0; j < n; j += PANEL) {
-    const ptrdiff_t columns = least (PANEL, n - j);
+    const ptrdiff_t columns = sl_min (PANEL, n - j);
     const strip_function function = strip[columns > VECTOR];
     const int partial = columns % VECTOR != 0;
     if ((badly || partial) && j >= packed) {
-      pack_b (least (group, n - j), k, b + j * b_col, b_row, b_col,
+      pack_b (sl_min (group, n - j), k, b + j * b_col, b_row, b_col,
               most->scratch);
       packed = j + group;
       y = most->scratch;
@@ -180,26 +174,26 @@ static void multiply (const blocks *most, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k,
   const strip_function *strip = strips_for (copy_a, a_row, a_col);
   real *packed_b = most->scratch;
   real *packed_a =
-      packed_b + least (most->k, k) * least (most->n, round_up (n, PANEL));
+      packed_b + sl_min (most->k, k) * sl_min (most->n, sl_round_up (n, PANEL));
   ptrdiff_t p = 0;
   do { /* k may be 0 */
-    const ptrdiff_t pk = least (most->k, k - p);
+    const ptrdiff_t pk = sl_min (most->k, k - p);
     const int keep = p > 0 || add;
     for (ptrdiff_t j = 0; j < n; j += most->n) {
-      const ptrdiff_t jn = least (most->n, n - j);
+      const ptrdiff_t jn = sl_min (most->n, n - j);
       for (ptrdiff_t i = 0; i < m; i += most->m) {
-        const ptrdiff_t im = least (most->m, m - i);
+        const ptrdiff_t im = sl_min (most->m, m - i);
         const real *from = a + i * a_row + p * a_col;
         if (copy_a) pack_a (im, pk, alpha, from, a_row, a_col, packed_a);
         for (ptrdiff_t u = 0; u < jn; u += PANEL) {
-          const ptrdiff_t columns = least (PANEL, jn - u);
+          const ptrdiff_t columns = sl_min (PANEL, jn - u);
           const strip_function function = strip[columns > VECTOR];
           const real *x = copy_a ? packed_a : from;
           real *y = packed_b + (m > most->m ? u : u % group) * pk;
           real *to = c + i * c_row + j + u;
           /* just before it is read first; a part of a vector in any case */
           if (i == 0 && (copy_b ? u % group == 0 : columns % VECTOR != 0))
-            pack_b (least (group, jn - u), pk, b + p * b_row + (j + u) * b_col,
+            pack_b (sl_min (group, jn - u), pk, b + p * b_row + (j + u) * b_col,
                     b_row, b_col, y);
           if (columns % VECTOR != 0)
             edge (function, im, columns, pk, x, a_row, a_col,
@@ -226,9 +220,9 @@ static int begin (ptrdiff_t m, ptrdiff_t n, real beta, real *c,
 }
 
 size_t SL (sl_gemm_scratch) (ptrdiff_t m, ptrdiff_t n, ptrdiff_t k) {
-  const ptrdiff_t bn = least (BLOCK_N, round_up (n, PANEL));
-  const ptrdiff_t bm = least (BLOCK_M, round_up (m, SL_PANEL_ROWS));
-  return (size_t)least (BLOCK_K, k) * (size_t)(bn + bm);
+  const ptrdiff_t bn = sl_min (BLOCK_N, sl_round_up (n, PANEL));
+  const ptrdiff_t bm = sl_min (BLOCK_M, sl_round_up (m, SL_PANEL_ROWS));
+  return (size_t)sl_min (BLOCK_K, k) * (size_t)(bn + bm);
 }
 
 void SL (sl_gemm) (ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, real alpha,

@@ -19,7 +19,7 @@ static ptrdiff_t chosen (real x, ptrdiff_t n) {
 }
 
 /* one_hot: ids (...) -> (..., classes) */
-static int one_hot_infer (sl_shape_query *q, sl_error *e) {
+static int one_hot_shapes (sl_shape_query *q, sl_error *e) {
   const sl_one_hot_attr *attr = q->attr;
   if (attr->classes < 1)
     return sl_fail (e, "classes is %td, at least 1 is needed", attr->classes);
@@ -48,7 +48,7 @@ static void one_hot_forward (const sl_run *r) {
 }
 
 /* embedding: table (n, d), ids (...) -> (..., d) */
-static int embedding_infer (sl_shape_query *q, sl_error *e) {
+static int embedding_shapes (sl_shape_query *q, sl_error *e) {
   if (q->in[0].ndim != 2)
     return sl_fail (e, "the table has %d axes, 2 (rows, width) are needed",
                     q->in[0].ndim);
@@ -125,7 +125,7 @@ static int check_axis (const sl_shape_query *q, int n, sl_error *e) {
 
 /* gather: x, index -> x's shape with index's size on the axis; the other axes
 ** of both broadcast. y[.., i, ..] = x[.., index[.., i, ..], ..] */
-static int gather_infer (sl_shape_query *q, sl_error *e) {
+static int gather_shapes (sl_shape_query *q, sl_error *e) {
   const int axis = check_axis (q, 2, e);
   sl_view x = q->in[0];
   if (axis < 0) return -1;
@@ -225,7 +225,7 @@ static int scatter_shape (const sl_view *in, int axis, sl_view *shape,
   return 0;
 }
 
-static int scatter_add_infer (sl_shape_query *q, sl_error *e) {
+static int scatter_add_shapes (sl_shape_query *q, sl_error *e) {
   const int axis = check_axis (q, 3, e);
   sl_view shape;
   if (axis < 0 || scatter_shape (q->in, axis, &shape, e)) return -1;
@@ -262,33 +262,18 @@ static void scatter_add_backward (const sl_run *r) {
   if (r->din[2].data) visit (take_more, &en, &still, &r->in[1], &r->din[2]);
 }
 
-const sl_op SL (sl_op_one_hot) = { .name = "one_hot",
-                                   .min_in = 1,
-                                   .max_in = 1,
-                                   .flags = SL_OP_NO_GRADIENT,
-                                   .attr_size = sizeof (sl_one_hot_attr),
-                                   .shapes = one_hot_infer,
-                                   .forward = one_hot_forward };
+SL_OP (one_hot, .min_in = 1, .max_in = 1, .arguments = SL_ARGS_SIZE,
+       .flags = SL_OP_NO_GRADIENT, .attr_size = sizeof (sl_one_hot_attr),
+       .shapes = one_hot_shapes, .forward = one_hot_forward);
 
-const sl_op SL (sl_op_embedding) = { .name = "embedding",
-                                     .min_in = 2,
-                                     .max_in = 2,
-                                     .shapes = embedding_infer,
-                                     .forward = embedding_forward,
-                                     .backward = embedding_backward };
+SL_OP (embedding, .min_in = 2, .max_in = 2, .flags = SL_OP_FUNCTION,
+       .arguments = SL_ARGS_INPUTS, .shapes = embedding_shapes,
+       .forward = embedding_forward, .backward = embedding_backward);
 
-const sl_op SL (sl_op_gather) = { .name = "gather",
-                                  .min_in = 2,
-                                  .max_in = 2,
-                                  .attr_size = sizeof (sl_axis_attr),
-                                  .shapes = gather_infer,
-                                  .forward = gather_forward,
-                                  .backward = gather_backward };
+SL_OP (gather, .min_in = 2, .max_in = 2, .arguments = SL_ARGS_ALONG,
+       .attr_size = sizeof (sl_axis_attr), .shapes = gather_shapes,
+       .forward = gather_forward, .backward = gather_backward);
 
-const sl_op SL (sl_op_scatter_add) = { .name = "scatter_add",
-                                       .min_in = 3,
-                                       .max_in = 3,
-                                       .attr_size = sizeof (sl_axis_attr),
-                                       .shapes = scatter_add_infer,
-                                       .forward = scatter_add_forward,
-                                       .backward = scatter_add_backward };
+SL_OP (scatter_add, .min_in = 3, .max_in = 3, .arguments = SL_ARGS_ALONG,
+       .attr_size = sizeof (sl_axis_attr), .shapes = scatter_add_shapes,
+       .forward = scatter_add_forward, .backward = scatter_add_backward);

@@ -80,7 +80,7 @@ static void add_weights (const sl_run *r) {
   const sl_view *x = &r->in[0], *dw = &r->din[1];
   const sl_matrix sum = { dw->data, dw->stride[0], dw->stride[1] };
   const ptrdiff_t step = x->stride[x->ndim - 1];
-  real keep = !(r->fresh & 2);
+  real keep = !(r->assigns & 2);
   blocks b = { 0 };
   for (blocks_start (&b, x, &r->dout[0]); b.walk.left > 0;
        sl_walk_next (&b.walk), keep = 1)
@@ -103,21 +103,17 @@ static void backward (const sl_run *r) {
          sl_walk_next (&b.walk))
       sl_product (b.rows, in, out, (sl_matrix){ b.walk.at[1], b.y_row, 1 },
                   (sl_matrix){ w->data, w->stride[0], w->stride[1] },
-                  !(r->fresh & 1),
+                  !(r->assigns & 1),
                   (sl_matrix){ b.walk.at[0], b.x_row, r->din[0].stride[last] },
                   r->scratch);
   if (r->din[1].data) add_weights (r);
-  if (r->n_in > 2 && r->fresh & 4)
+  if (r->n_in > 2 && r->assigns & 4)
     for (ptrdiff_t i = 0; i < out; i++)
       ((real *)r->din[2].data)[i * r->din[2].stride[0]] = 0;
   if (r->n_in > 2)
     SL (sl_fold) (NULL, 1, (const sl_view *[]){ dy }, &r->din[2], dy);
 }
 
-const sl_op SL (sl_op_linear) = { .name = "linear",
-                                  .min_in = 2,
-                                  .max_in = 3,
-                                  .flags = SL_OP_ASSIGNS,
-                                  .shapes = shapes,
-                                  .forward = forward,
-                                  .backward = backward };
+SL_OP (linear, .min_in = 2, .max_in = 3, .arguments = SL_ARGS_INPUTS,
+       .flags = SL_OP_ASSIGNS, .shapes = shapes, .forward = forward,
+       .backward = backward);

@@ -16,7 +16,7 @@ typedef struct partition {
   real shift, factor;
 } partition;
 
-static int cross_entropy_infer (sl_shape_query *q, sl_error *e) {
+static int cross_entropy_shapes (sl_shape_query *q, sl_error *e) {
   const sl_view *z = &q->in[0], *t = &q->in[1];
   char sz[96], st[96];
   size_t rows = 1;
@@ -112,18 +112,22 @@ static void cross_entropy_backward (const sl_run *r) {
   }
 }
 
-const sl_op
-    SL (sl_op_cross_entropy) = { .name = "cross_entropy",
-                                 .min_in = 2,
-                                 .max_in = 2,
-                                 .attr_size = sizeof (sl_cross_entropy_attr),
-                                 .shapes = cross_entropy_infer,
-                                 .forward = cross_entropy_forward,
-                                 .backward = cross_entropy_backward };
+static const sl_option cross_entropy_options[] = {
+  { .name = "ignore",
+    .type = SL_REAL,
+    .offset = offsetof (sl_cross_entropy_attr, ignore),
+    .def = -100 },
+  { .name = NULL }
+};
+SL_OP (cross_entropy, .min_in = 2, .max_in = 2, .flags = SL_OP_FUNCTION,
+       .arguments = SL_ARGS_INPUTS, .options = cross_entropy_options,
+       .attr_size = sizeof (sl_cross_entropy_attr),
+       .shapes = cross_entropy_shapes, .forward = cross_entropy_forward,
+       .backward = cross_entropy_backward);
 
 /* mse and max_abs_error: two tensors of one shape. Shapes do not broadcast
 ** here: a loss between (n) and (n, 1) is nearly always a mistake. */
-static int error_infer (sl_shape_query *q, sl_error *e) {
+static int error_shapes (sl_shape_query *q, sl_error *e) {
   const sl_view *a = &q->in[0], *b = &q->in[1];
   char sa[96], sb[96];
   int same = a->ndim == b->ndim;
@@ -228,20 +232,16 @@ static void mse_backward (const sl_run *r) {
                                (double)sl_view_count (&r->in[0]));
   for (int k = 0; k < 2; k++) {
     const sl_view *a = &r->in[k], *b = &r->in[1 - k], *to = &r->din[k];
-    const int fresh = (int)(r->fresh >> k & 1);
+    const int fresh = (int)(r->assigns >> k & 1);
     if (fresh && mse_direct (*(real *)r->scratch, a, b, to)) continue;
     SL (sl_give)
     (fresh, mse_d, mse_add, 3, (const sl_view *[]){ &factor, a, b }, to, a);
   }
 }
 
-const sl_op SL (sl_op_mse) = { .name = "mse",
-                               .min_in = 2,
-                               .max_in = 2,
-                               .flags = SL_OP_ASSIGNS,
-                               .shapes = error_infer,
-                               .forward = mse_forward,
-                               .backward = mse_backward };
+SL_OP (mse, .min_in = 2, .max_in = 2, .arguments = SL_ARGS_INPUTS,
+       .flags = SL_OP_ASSIGNS | SL_OP_FUNCTION, .shapes = error_shapes,
+       .forward = mse_forward, .backward = mse_backward);
 
 /* Bits of a real whose sign is clear: they are in the order of the numbers, NaN
 ** above all of them. */
@@ -271,9 +271,6 @@ static void max_abs_error_forward (const sl_run *r) {
   *(real *)r->out[0].data = sl_from_bits ((sl_bits)most);
 }
 
-const sl_op SL (sl_op_max_abs_error) = { .name = "max_abs_error",
-                                         .min_in = 2,
-                                         .max_in = 2,
-                                         .flags = SL_OP_NO_GRADIENT,
-                                         .shapes = error_infer,
-                                         .forward = max_abs_error_forward };
+SL_OP (max_abs_error, .min_in = 2, .max_in = 2, .arguments = SL_ARGS_INPUTS,
+       .flags = SL_OP_NO_GRADIENT | SL_OP_FUNCTION, .shapes = error_shapes,
+       .forward = max_abs_error_forward);

@@ -90,9 +90,5 @@ static void backward (const sl_run *r) {
                   r->scratch);
 }
 
-const sl_op SL (sl_op_matmul) = { .name = "matmul",
-                                  .min_in = 2,
-                                  .max_in = 2,
-                                  .shapes = shapes,
-                                  .forward = forward,
-                                  .backward = backward };
+SL_OP (matmul, .min_in = 2, .max_in = 2, .arguments = SL_ARGS_INPUTS,
+       .shapes = shapes, .forward = forward, .backward = backward);

@@ -6,6 +6,7 @@
 **
 ** Sums run in double; the mean is kept as two reals, so that f32 loses nothing
 ** on rows whose mean is large beside their spread. */
+#include "base/number.h"
 #include "ops/ops.h"
 #include "ops/walk.h"
 #include <math.h>
@@ -80,12 +81,6 @@ static const real *row_of (const sl_run *r, int input, ptrdiff_t n, real other,
   return space;
 }
 
-/* Eight partial sums in a fixed order. */
-static double folded (const double *lane) {
-  return ((lane[0] + lane[4]) + (lane[1] + lane[5])) +
-         ((lane[2] + lane[6]) + (lane[3] + lane[7]));
-}
-
 /* The sum of (x - mean)^2. */
 static double spread (ptrdiff_t n, const real *x, double mean) {
   double lane[8] = { 0 };
@@ -99,7 +94,7 @@ static double spread (ptrdiff_t n, const real *x, double mean) {
     const double d = (double)x[i] - mean;
     lane[k] += d * d;
   }
-  return folded (lane);
+  return sl_fold_neighbours (lane);
 }
 
 /* The sum of a b. */
@@ -109,7 +104,7 @@ static double dot (ptrdiff_t n, const real *a, const real *b) {
   for (; i + 8 <= n; i += 8)
     for (int k = 0; k < 8; k++) lane[k] += (double)a[i + k] * (double)b[i + k];
   for (int k = 0; i < n; i++, k++) lane[k] += (double)a[i] * (double)b[i];
-  return folded (lane);
+  return sl_fold_neighbours (lane);
 }
 
 static void forward (const sl_run *r, int centred) {
@@ -190,17 +185,19 @@ static void rms_norm_backward (const sl_run *r) {
   backward (r, 0);
 }
 
-const sl_op SL (sl_op_layer_norm) = { .name = "layer_norm",
-                                      .min_in = 1,
-                                      .max_in = 3,
-                                      .attr_size = sizeof (sl_norm_attr),
-                                      .shapes = shapes,
-                                      .forward = layer_norm_forward,
-                                      .backward = layer_norm_backward };
-const sl_op SL (sl_op_rms_norm) = { .name = "rms_norm",
-                                    .min_in = 1,
-                                    .max_in = 2,
-                                    .attr_size = sizeof (sl_norm_attr),
-                                    .shapes = shapes,
-                                    .forward = rms_norm_forward,
-                                    .backward = rms_norm_backward };
+#define EPS(default)                                                        \
+  {                                                                         \
+    .name = "eps", .type = SL_REAL, .offset = offsetof (sl_norm_attr, eps), \
+    .def = default                                                          \
+  }
+static const sl_option layer_norm_options[] = { EPS (1e-5), { .name = NULL } };
+static const sl_option rms_norm_options[] = { EPS (1e-6), { .name = NULL } };
+
+SL_OP (layer_norm, .min_in = 1, .max_in = 3, .arguments = SL_ARGS_INPUTS,
+       .options = layer_norm_options, .attr_size = sizeof (sl_norm_attr),
+       .shapes = shapes, .forward = layer_norm_forward,
+       .backward = layer_norm_backward);
+SL_OP (rms_norm, .min_in = 1, .max_in = 2, .arguments = SL_ARGS_INPUTS,
+       .options = rms_norm_options, .attr_size = sizeof (sl_norm_attr),
+       .shapes = shapes, .forward = rms_norm_forward,
+       .backward = rms_norm_backward);

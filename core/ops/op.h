@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "tensor/tensor.h"
+#include <sinklab/plugin.h>
 
 enum { SL_MAX_IN = 8, SL_MAX_OUT = 3 };
 
@@ -22,11 +23,11 @@ typedef struct sl_run {
   int n_in, n_out;
   const sl_view *in;
   const sl_view *out;
-  /* backward: ADD to these; data NULL: not wanted */
+  /* backward: ADD to these (beta 1); data NULL: not wanted */
   const sl_view *din;
-  /* backward of an op with SL_OP_ASSIGNS: bit i: nothing is in din[i] yet:
-  ** ASSIGN all of its elements. 0 for other ops. */
-  unsigned fresh;
+  /* backward of an op with SL_OP_ASSIGNS: bit i: din[i] is not initialised:
+  ** assign all of its elements (beta 0). 0 for other ops. */
+  unsigned assigns;
   const sl_view *dout; /* backward: data NULL: zero */
   void *saved;         /* forward -> backward, op.shapes says how many reals */
   void *scratch;       /* contents undefined */
@@ -54,18 +55,34 @@ enum {
   SL_OP_RANDOM = 2,      /* attr starts with sl_random_attr */
   SL_OP_SERIAL = 4,      /* calls back into the script: one thread only, and
                          ** its forward may fail (sl_run.error) */
-  SL_OP_ASSIGNS = 8,     /* backward heeds sl_run.fresh, which saves setting
+  SL_OP_ASSIGNS = 8,     /* backward heeds sl_run.assigns, which saves setting
                          ** gradients to zero */
-  SL_OP_GRAD_IS_IDENTITY =
-      16 /* the gradient of an input of the result's shape is
-                         ** that of the result, number by number */
+  /* the gradient of an input of the result's shape is that of the result,
+  ** number by number */
+  SL_OP_GRAD_IS_IDENTITY = 16,
+  SL_OP_FUNCTION = 32 /* lab.op (...) only, no method of tensors */
 };
+
+/* How a script passes the arguments. 'axis' counts from 1, or backwards from
+** -1; the attributes begin with what stands beside the inputs. */
+typedef enum sl_arguments {
+  SL_ARGS_NONE,   /* the op has no function of its own in Lua */
+  SL_ARGS_INPUTS, /* (inputs ..., { options }) */
+  SL_ARGS_AXIS,   /* (inputs ..., [axis = -1]): int */
+  SL_ARGS_AXES,   /* (x, [axis or { axes }], { options }): unsigned, bits */
+  SL_ARGS_ALONG,  /* (x, axis, other inputs ...): int */
+  SL_ARGS_LIST,   /* ({ inputs }, axis): int */
+  SL_ARGS_SIZE    /* (inputs ..., whole number): ptrdiff_t */
+} sl_arguments;
 
 typedef struct sl_op {
   const char *name; /* as users type it */
   int min_in, max_in;
   unsigned flags;
   size_t attr_size; /* attributes are copied bit by bit */
+  sl_arguments arguments;
+  const sl_option *options; /* fields of the attributes that a script passes by
+                            ** name, ended by a NULL name; NULL: none */
   int (*shapes) (sl_shape_query *q, sl_error *e);
   void (*forward) (const sl_run *r);
   void (*backward) (const sl_run *r); /* sees in, out and saved of forward */
@@ -76,6 +93,14 @@ typedef struct sl_op {
   /* NULL, or: a program that was recorded with these attributes is freed. */
   void (*release) (const void *attr);
 } sl_op;
+
+/* SL_OP (name, .min_in = 1, ...); defines an op, in the first column of its
+** file: from these lines the build makes the list of all ops
+** (cmake/numeric.cmake). A macro of a file that defines several ops is called
+** SL_OP_<something> and has the name as its first argument. */
+#define SL_OP(op, ...)                \
+  extern const sl_op SL (sl_op_##op); \
+  const sl_op SL (sl_op_##op) = { .name = #op, __VA_ARGS__ }
 
 /* A NULL-terminated list of ops; one symbol per variant. */
 typedef struct sl_op_list {
@@ -90,10 +115,12 @@ const sl_op *sl_op_find (sl_dtype dtype, const char *name, sl_error *e);
 ** knows the precision of an op without inputs. */
 int sl_op_dtype (const sl_op *op);
 
-/* Lists known to sl_op_find: the ops layer's own, then those that higher layers
-** add once at start-up (attention). 'pick' returns the list in use for a
-** precision. sl_op_lists returns how many there are and fills at most 'max'
-** pointers. */
+/* Op number i (from 0) of all ops of core/ and of the lists added below, or
+** NULL from their number on. Numbers are the same in all precisions and
+** instruction sets. */
+const sl_op *sl_op_at (sl_dtype dtype, int i);
+
+/* Add ops at start-up, before other threads exist; the same list again is
+** ignored. 'pick' returns the list in use for a precision. -1: too many. */
 int sl_op_add_list (const sl_op_list *(*pick) (sl_dtype dtype));
-int sl_op_lists (sl_dtype dtype, int max, const sl_op_list **lists);
 #endif

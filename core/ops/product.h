@@ -3,6 +3,7 @@
 ** Numeric code: include it from files that are compiled per precision. */
 #ifndef SL_PRODUCT_H
 #define SL_PRODUCT_H
+#include "base/number.h"
 #include "ops/gemm.h"
 
 /* A matrix inside a view: two strides, of any sign, also 0. */
@@ -44,7 +45,7 @@ static inline void sl_product (ptrdiff_t m, ptrdiff_t n, ptrdiff_t k,
   real *strip = scratch;
   scratch += SL_PRODUCT_STRIP * n;
   for (ptrdiff_t i = 0; i < m; i += SL_PRODUCT_STRIP) {
-    const ptrdiff_t rows = m - i < SL_PRODUCT_STRIP ? m - i : SL_PRODUCT_STRIP;
+    const ptrdiff_t rows = sl_min (m - i, SL_PRODUCT_STRIP);
     SL_GEMM (rows, n, k, 1, a.at + i * a.row, a.row, a.col, b.at, b.row, b.col,
              0, strip, n, scratch);
     for (ptrdiff_t r = 0; r < rows; r++)

@@ -47,7 +47,7 @@ static void shape_without (sl_shape_query *q, unsigned axes, int keep) {
   }
 }
 
-static int infer_reduce (sl_shape_query *q, sl_error *e) {
+static int reduce_shapes (sl_shape_query *q, sl_error *e) {
   const sl_reduce_attr *attr = q->attr;
   const int ndim = q->in[0].ndim;
   if (attr->axes >> ndim)
@@ -136,9 +136,9 @@ static void mean_backward (const sl_run *r) {
 }
 
 /* Variance: saved holds the means. */
-static int infer_var (sl_shape_query *q, sl_error *e) {
+static int var_shapes (sl_shape_query *q, sl_error *e) {
   const sl_reduce_attr *attr = q->attr;
-  if (infer_reduce (q, e)) return -1;
+  if (reduce_shapes (q, e)) return -1;
   const unsigned axes = axes_of (attr->axes, q->in[0].ndim);
   const ptrdiff_t n = group (&q->in[0], axes);
   if (attr->correction < 0 || n <= attr->correction)
@@ -238,9 +238,9 @@ static int refuse_empty (const sl_view *x, unsigned axes, sl_error *e) {
   return sl_fail (e, "there is no largest of 0 elements");
 }
 
-static int infer_max (sl_shape_query *q, sl_error *e) {
+static int max_shapes (sl_shape_query *q, sl_error *e) {
   const sl_reduce_attr *attr = q->attr;
-  if (infer_reduce (q, e)) return -1;
+  if (reduce_shapes (q, e)) return -1;
   q->saved = sl_view_count (&q->out[0]) * (sizeof (uint64_t) / sizeof (real));
   return refuse_empty (&q->in[0], axes_of (attr->axes, q->in[0].ndim), e);
 }
@@ -276,7 +276,7 @@ static void max_backward (const sl_run *r) {
   }
 }
 
-static int infer_argmax (sl_shape_query *q, sl_error *e) {
+static int argmax_shapes (sl_shape_query *q, sl_error *e) {
   const int axis = sl_shape_axis (q, e);
   if (axis < 0) return -1;
   if (sizeof (real) == 4 && q->in[0].dim[axis] > 1 << 24)
@@ -299,23 +299,27 @@ static void argmax_forward (const sl_run *r) {
   }
 }
 
-#define REDUCTION(name_, infer_)                                           \
-  const sl_op SL (sl_op_##name_) = { .name = #name_,                       \
-                                     .min_in = 1,                          \
-                                     .max_in = 1,                          \
-                                     .attr_size = sizeof (sl_reduce_attr), \
-                                     .shapes = infer_,                     \
-                                     .forward = name_##_forward,           \
-                                     .backward = name_##_backward };
-REDUCTION (sum, infer_reduce)
-REDUCTION (mean, infer_reduce)
-REDUCTION (var, infer_var)
-REDUCTION (max, infer_max)
+#define KEEP \
+  { .name = "keep", .type = SL_BOOL, .offset = offsetof (sl_reduce_attr, keep) }
+static const sl_option keep[] = { KEEP, { .name = NULL } };
+static const sl_option keep_and_correction[] = {
+  KEEP,
+  { .name = "correction",
+    .type = SL_INT,
+    .offset = offsetof (sl_reduce_attr, correction),
+    .max = 1 << 30 },
+  { .name = NULL }
+};
 
-const sl_op SL (sl_op_argmax) = { .name = "argmax",
-                                  .min_in = 1,
-                                  .max_in = 1,
-                                  .flags = SL_OP_NO_GRADIENT,
-                                  .attr_size = sizeof (sl_axis_attr),
-                                  .shapes = infer_argmax,
-                                  .forward = argmax_forward };
+#define SL_OP_REDUCE(name, shapes_, options_)                                  \
+  SL_OP (name, .min_in = 1, .max_in = 1, .attr_size = sizeof (sl_reduce_attr), \
+         .arguments = SL_ARGS_AXES, .options = options_, .shapes = shapes_,    \
+         .forward = name##_forward, .backward = name##_backward);
+SL_OP_REDUCE (sum, reduce_shapes, keep)
+SL_OP_REDUCE (mean, reduce_shapes, keep)
+SL_OP_REDUCE (var, var_shapes, keep_and_correction)
+SL_OP_REDUCE (max, max_shapes, keep)
+
+SL_OP (argmax, .min_in = 1, .max_in = 1, .flags = SL_OP_NO_GRADIENT,
+       .arguments = SL_ARGS_AXIS, .attr_size = sizeof (sl_axis_attr),
+       .shapes = argmax_shapes, .forward = argmax_forward);

@@ -112,17 +112,9 @@ static void log_softmax_backward (const sl_run *r) {
   backward (r, log_softmax_row_back);
 }
 
-const sl_op SL (sl_op_softmax) = { .name = "softmax",
-                                   .min_in = 1,
-                                   .max_in = 1,
-                                   .attr_size = sizeof (sl_axis_attr),
-                                   .shapes = shapes,
-                                   .forward = softmax_forward,
-                                   .backward = softmax_backward };
-const sl_op SL (sl_op_log_softmax) = { .name = "log_softmax",
-                                       .min_in = 1,
-                                       .max_in = 1,
-                                       .attr_size = sizeof (sl_axis_attr),
-                                       .shapes = shapes,
-                                       .forward = log_softmax_forward,
-                                       .backward = log_softmax_backward };
+SL_OP (softmax, .min_in = 1, .max_in = 1, .arguments = SL_ARGS_AXIS,
+       .attr_size = sizeof (sl_axis_attr), .shapes = shapes,
+       .forward = softmax_forward, .backward = softmax_backward);
+SL_OP (log_softmax, .min_in = 1, .max_in = 1, .arguments = SL_ARGS_AXIS,
+       .attr_size = sizeof (sl_axis_attr), .shapes = shapes,
+       .forward = log_softmax_forward, .backward = log_softmax_backward);

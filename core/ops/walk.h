@@ -8,6 +8,7 @@
 ** precision. */
 #ifndef SL_WALK_H
 #define SL_WALK_H
+#include "base/number.h"
 #include "ops/op.h"
 #include "ops/pair.h"
 #include <sinklab/plugin.h>
@@ -201,8 +202,7 @@ static inline const real *sl_cursor_read (sl_cursor *c, ptrdiff_t n,
     if (last > 0 && c->index[last] == 0 && n - done >= 2 * left) {
       /* whole rows of the last axis, as many as the axis before it has */
       const ptrdiff_t more = c->dim[last - 1] - c->index[last - 1];
-      const ptrdiff_t rows =
-          more < (n - done) / left ? more : (n - done) / left;
+      const ptrdiff_t rows = sl_min (more, (n - done) / left);
       sl_copy_rows (rows, left, c->at, c->stride[0][last - 1], step,
                     buffer + done, left);
       done += rows * left;
@@ -211,7 +211,7 @@ static inline const real *sl_cursor_read (sl_cursor *c, ptrdiff_t n,
       sl_cursor_advance (c, left);
       continue;
     }
-    const ptrdiff_t run = left < n - done ? left : n - done;
+    const ptrdiff_t run = sl_min (left, n - done);
     sl_copy_rows (1, run, c->at, 0, step, buffer + done, 0);
     done += run;
     sl_cursor_advance (c, run);
@@ -225,7 +225,7 @@ static inline void sl_cursor_add (sl_cursor *c, ptrdiff_t n, const real *x) {
   const ptrdiff_t step = c->stride[0][last];
   for (ptrdiff_t done = 0; done < n;) {
     const ptrdiff_t left = c->dim[last] - c->index[last];
-    const ptrdiff_t run = left < n - done ? left : n - done;
+    const ptrdiff_t run = sl_min (left, n - done);
     const real *restrict from = x + done;
     real *restrict to = c->at;
     if (step == 1) {
@@ -253,7 +253,6 @@ static inline double sl_sum (ptrdiff_t n, const real *x) {
   for (; i + 8 <= n; i += 8)
     for (int k = 0; k < 8; k++) lane[k] += (double)x[i + k];
   for (int k = 0; i < n; i++, k++) lane[k] += (double)x[i];
-  return ((lane[0] + lane[4]) + (lane[1] + lane[5])) +
-         ((lane[2] + lane[6]) + (lane[3] + lane[7]));
+  return sl_fold_neighbours (lane);
 }
 #endif

@@ -184,18 +184,13 @@ enum { N_FORMATS = sizeof formats / sizeof *formats };
 
 static const struct format *find_format (const char *name, const char *where,
                                          sl_error *e) {
-  const char *names[N_FORMATS], *near;
+  const char *names[N_FORMATS];
   for (int i = 0; i < N_FORMATS; i++) {
     names[i] = formats[i].name;
     if (!strcmp (name, names[i])) return &formats[i];
   }
-  near = sl_nearest (name, N_FORMATS, names);
-  if (near)
-    sl_fail (e, "%s: figures have no format '%.32s' (did you mean '%s'?)",
-             where, name, near);
-  else
-    sl_fail (e, "%s: figures have no format '%.32s': use png, svg or pdf",
-             where, name);
+  sl_fail_not_one_of (e, name, N_FORMATS, names,
+                      "%s: figures have no format '%.32s'", where, name);
   return NULL;
 }
 

@@ -1,6 +1,7 @@
 /* figure.c - making a figure and its panels; what must be said below it. */
 #include "plot/figure.h"
 #include "base/memory.h"
+#include "base/number.h"
 #include "plot/panel.h"
 #include <math.h>
 #include <string.h>
@@ -161,7 +162,7 @@ static int join (sl_figure *f, sl_panel *p, int status, sl_error *e) {
 }
 
 int sl_figure_heat (sl_figure *f, const sl_heat *heat, sl_error *e) {
-  int most = f->rows > f->columns ? f->rows : f->columns;
+  int most = sl_max_int (f->rows, f->columns);
   size_t limit = most > 16 ? 128 : most > 1 ? (size_t)(2048 / most) : 1024;
   sl_panel *p = next_panel (f, &sl_heat_kind, heat->title, heat->side,
                             heat->xlabel ? heat->xlabel : "key position",

@@ -1,13 +1,10 @@
 /* heat.c - heat maps: a matrix, its colours and its cells. */
 #include "base/memory.h"
+#include "base/number.h"
 #include "plot/panel.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-static size_t divide_up (size_t a, size_t b) {
-  return (a + b - 1) / b;
-}
 
 /* Columns that query number 'query' sees under mask_upper: the lead, and the
 ** keys up to its own position. */
@@ -108,10 +105,10 @@ int sl_heat_fill (sl_panel *p, const sl_heat *heat, size_t limit, sl_error *e) {
                    e) ||
       take_tokens (&h->queries, &heat->queries, h->rows, "queries", e))
     return -1;
-  h->block_rows = divide_up (h->rows, limit);
-  h->block_cols = divide_up (h->cols, limit);
-  h->n_rows = divide_up (h->rows, h->block_rows);
-  h->n_cols = divide_up (h->cols, h->block_cols);
+  h->block_rows = sl_div_up (h->rows, limit);
+  h->block_cols = sl_div_up (h->cols, limit);
+  h->n_rows = sl_div_up (h->rows, h->block_rows);
+  h->n_cols = sl_div_up (h->cols, h->block_cols);
   h->asked = (sl_range){ heat->min, heat->max, heat->log };
   h->mask_upper = heat->mask_upper;
   if (sl_size_mul (h->n_rows, h->n_cols, &count) ||
@@ -259,8 +256,8 @@ static void draw_cells (const sl_heat_data *h, cairo_t *cr,
 ** images. */
 static cairo_surface_t *image (const sl_heat_data *h, size_t coarse_rows,
                                size_t coarse_cols, size_t up) {
-  size_t rows = divide_up (h->n_rows, coarse_rows);
-  size_t cols = divide_up (h->n_cols, coarse_cols);
+  size_t rows = sl_div_up (h->n_rows, coarse_rows);
+  size_t cols = sl_div_up (h->n_cols, coarse_cols);
   cairo_surface_t *s = cairo_image_surface_create (
       CAIRO_FORMAT_RGB24, (int)(cols * up), (int)(rows * up));
   unsigned char *pixels = cairo_image_surface_get_data (s);
@@ -287,11 +284,11 @@ static void draw (const sl_panel *p, cairo_t *cr, const sl_box *plot,
   const sl_heat_data *h = &p->heat;
   size_t coarse_rows = h->n_rows > 1 ? (size_t)r->coarse : 1;
   size_t coarse_cols = h->n_cols > 1 ? (size_t)r->coarse : 1;
-  size_t rows = divide_up (h->n_rows, coarse_rows);
-  size_t cols = divide_up (h->n_cols, coarse_cols);
+  size_t rows = sl_div_up (h->n_rows, coarse_rows);
+  size_t cols = sl_div_up (h->n_cols, coarse_cols);
   size_t most = rows > cols ? rows : cols;
   double longest = fmax (plot->w, plot->h) / 72 * SL_DEFAULT_DPI;
-  size_t up = r->vector ? divide_up ((size_t)longest, most) : 1;
+  size_t up = r->vector ? sl_div_up ((size_t)longest, most) : 1;
   /* The last block may reach beyond the matrix: the plot shows it whole. */
   double w = plot->w * (double)(cols * coarse_cols) / (double)h->n_cols;
   double t = plot->h * (double)(rows * coarse_rows) / (double)h->n_rows;

@@ -1,4 +1,5 @@
 /* heat_text.c - heat maps as text: cells of colour or of marks. */
+#include "base/number.h"
 #include "plot/panel.h"
 #include <math.h>
 #include <string.h>
@@ -100,10 +101,6 @@ static void put_scale (const view *v, int columns, sl_bytes *out) {
   sl_bytes_format (out, " %s%s\n", h->any_above ? ">" : "", hi);
 }
 
-static size_t divide_up (size_t a, size_t b) {
-  return (a + b - 1) / b;
-}
-
 void sl_heat_text (const sl_panel *p, const sl_text_style *style, int columns,
                    sl_bytes *out) {
   enum { MOST_ROWS = 64 };
@@ -122,14 +119,14 @@ void sl_heat_text (const sl_panel *p, const sl_text_style *style, int columns,
   v.half = style->colours != SL_TEXT_PLAIN && style->utf8 &&
            (2 * h->n_cols > (size_t)room || h->n_rows > MOST_ROWS / 2);
   if (v.half) v.cell = 1;
-  v.coarse_cols = divide_up (h->n_cols, (size_t)(room / v.cell));
-  v.coarse_rows = divide_up (h->n_rows, MOST_ROWS);
+  v.coarse_cols = sl_div_up (h->n_cols, (size_t)(room / v.cell));
+  v.coarse_rows = sl_div_up (h->n_rows, MOST_ROWS);
   /* Square maps stay square. */
   if (v.coarse_rows < v.coarse_cols) v.coarse_rows = v.coarse_cols;
   if (v.coarse_cols < v.coarse_rows && h->n_cols >= h->n_rows)
     v.coarse_cols = v.coarse_rows;
-  v.rows = divide_up (h->n_rows, v.coarse_rows);
-  v.cols = divide_up (h->n_cols, v.coarse_cols);
+  v.rows = sl_div_up (h->n_rows, v.coarse_rows);
+  v.cols = sl_div_up (h->n_cols, v.coarse_cols);
   sl_put_wrapped (out, style, columns, p->title);
   sl_put_wrapped (out, style, columns, p->ylabel);
   step = v.half ? 2 : 1;

@@ -4,10 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-static double larger (double a, double b) {
-  return a > b ? a : b;
-}
-
 /* ---- text: wrapping, measuring, placing ---- */
 
 /* The line that text begins with, in *n bytes and *wide points: as many
@@ -35,7 +31,7 @@ sl_box sl_block_size (sl_work *w, sl_role role, const char *text,
   if (!*text) return b;
   while (text) {
     text = next_line (w, role, text, width, &n, &wide);
-    b.w = larger (b.w, wide);
+    b.w = fmax (b.w, wide);
     b.h += w->font.height[role];
   }
   return b;
@@ -104,7 +100,7 @@ double sl_tick_width (sl_work *w, const sl_ticks *t, int i) {
 
 double sl_widest_tick (sl_work *w, const sl_ticks *t) {
   double most = 0;
-  for (int i = 0; i < t->n; i++) most = larger (most, sl_tick_width (w, t, i));
+  for (int i = 0; i < t->n; i++) most = fmax (most, sl_tick_width (w, t, i));
   return most;
 }
 

@@ -3,6 +3,7 @@
 ** Two passes over the panels: 'measure' finds the margins of each, columns and
 ** rows of the grid take the largest, then 'place' puts boxes and labels. */
 #include "base/memory.h"
+#include "base/number.h"
 #include "plot/compose.h"
 #include <math.h>
 #include <string.h>
@@ -19,10 +20,6 @@ enum {
   LEAST_TEXT = 210,  /* titles and captions are not wrapped below this */
   HIGHEST_BAR = 300
 };
-
-static double larger (double a, double b) {
-  return a > b ? a : b;
-}
 
 static void widen (double *x, double y) {
   if (y > *x) *x = y;
@@ -106,8 +103,8 @@ static void place_legend (sl_work *w, sl_legend *l, double x, double y) {
 /* About how many inches the plot of a panel should measure. */
 static double wanted_side (const sl_work *w) {
   static const double side[] = { 3.4, 2.9, 2.0, 1.7 };
-  int most = w->rows > w->columns ? w->rows : w->columns;
-  return most <= 4 ? side[most - 1] : larger (0.75, 7.0 / most);
+  int most = sl_max_int (w->rows, w->columns);
+  return most <= 4 ? side[most - 1] : fmax (0.75, 7.0 / most);
 }
 
 static void measure_ticks (sl_work *w, const sl_panel *p, sl_place *at,
@@ -186,10 +183,10 @@ static void measure (sl_work *w, int index) {
   ** label away; then these may be wider than the plot. */
   widen (&n->over, (tall - n->h) / 2);
   widen (&n->under, (tall - n->h) / 2);
-  wide = (larger (title.w, xlabel.w) - n->w) / 2;
+  wide = (fmax (title.w, xlabel.w) - n->w) / 2;
   n->top = n->over;
   if (title.h > 0) {
-    n->over = larger (n->over + 1, TITLE_GAP);
+    n->over = fmax (n->over + 1, TITLE_GAP);
     n->top = n->over + title.h;
   }
   n->bottom = n->under;
@@ -200,7 +197,7 @@ static void measure (sl_work *w, int index) {
   n->left = n->before;
   if (ylabel.h > 0) n->left += SL_GAP + ylabel.h;
   if (side.h > 0) n->left += SL_GAP + side.h;
-  if (n->right > 0) n->after = larger (n->after + 2, BAR_GAP);
+  if (n->right > 0) n->after = fmax (n->after + 2, BAR_GAP);
   n->right += n->after;
   widen (&n->left, wide);
   widen (&n->right, wide);
@@ -304,8 +301,8 @@ static void measure_shared (sl_work *w, grid *g) {
   xlabel = sl_block_size (w, SL_AXIS_LABEL, first->xlabel, g->plots_w);
   ylabel = sl_block_size (w, SL_AXIS_LABEL, first->ylabel, g->plots_h);
   side = snap (w, (xlabel.w - g->plots_w) / 2);
-  tall = (larger (ylabel.w, quantity.w) - g->plots_h) / 2;
-  tall = snap (w, larger (tall, half_tick));
+  tall = (fmax (ylabel.w, quantity.w) - g->plots_h) / 2;
+  tall = snap (w, fmax (tall, half_tick));
   widen (&w->left[0], side), widen (right, side);
   widen (&w->top[0], tall), widen (bottom, tall);
   widen (bottom, snap (w, legend_h - g->plots_h));
@@ -365,11 +362,10 @@ static void compose (sl_work *w, const char *caption) {
   measure_panels (w, &g);
   if (f->shared) measure_shared (w, &g);
   content = g.before + g.w + g.after;
-  wide = larger (content, LEAST_TEXT);
+  wide = fmax (content, LEAST_TEXT);
   title = sl_block_size (w, SL_TITLE, f->title, wide);
   note = sl_block_size (w, SL_CAPTION, caption, wide);
-  l->width =
-      snap (w, larger (content, larger (title.w, note.w)) + 2 * PAGE_MARGIN);
+  l->width = snap (w, fmax (content, fmax (title.w, note.w)) + 2 * PAGE_MARGIN);
   x = snap (w, (l->width - content) / 2);
   y = PAGE_MARGIN;
   sl_put_block (w, SL_TITLE, f->title, wide, l->width / 2, y);
@@ -390,7 +386,7 @@ sl_layout *sl_layout_new (const sl_figure *f, int coarse, sl_error *e) {
     return NULL;
   }
   if (sl_font_open (&w.font, e)) return NULL;
-  w.columns = f->n < f->columns ? f->n : f->columns;
+  w.columns = sl_min_int (f->n, f->columns);
   w.rows = (f->n + f->columns - 1) / f->columns;
   sl_bytes_put (&caption, f->caption);
   if (caption.n) sl_bytes_put (&caption, "\n");

@@ -48,20 +48,14 @@ const sl_rgb SL_NO_VALUE = { 0xa6, 0xa6, 0xa6 };
 const sl_rgb SL_MASKED = { 0xec, 0xec, 0xec };
 
 const sl_palette *sl_palette_find (const char *name, sl_error *e) {
-  const char *names[N_PALETTES], *near;
+  const char *names[N_PALETTES];
   if (!name) return &palettes[0];
   for (int i = 0; i < N_PALETTES; i++) {
     names[i] = palettes[i].name;
     if (!strcmp (name, names[i])) return &palettes[i];
   }
-  near = sl_nearest (name, N_PALETTES, names);
-  if (near)
-    sl_fail (e, "palette '%.64s' is unknown (did you mean '%s'?)", name, near);
-  else
-    sl_fail (e,
-             "palette '%.64s' is unknown: use blues, viridis, cividis, magma, "
-             "greys or rdbu",
-             name);
+  sl_fail_not_one_of (e, name, N_PALETTES, names, "palette '%.64s' is unknown",
+                      name);
   return NULL;
 }
 

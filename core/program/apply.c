@@ -1,5 +1,6 @@
 /* apply.c - an operation runs at once and is recorded if a program records. */
 #include "base/memory.h"
+#include "base/number.h"
 #include "program/record.h"
 #include <stdint.h>
 #include <string.h>
@@ -40,7 +41,7 @@ static int room (size_t reals, sl_dtype dtype, size_t *bytes) {
   if (sl_size_mul (reals, sl_dtype_size (dtype), bytes) < 0 ||
       *bytes > SIZE_MAX / 4)
     return -1;
-  *bytes = (*bytes + 63) / 64 * 64;
+  *bytes = sl_round_up (*bytes, 64);
   return 0;
 }
 
@@ -67,7 +68,7 @@ static void cut_up (sl_context *c, const sl_op *op, const void *attr,
   const int workers = sl_pool_workers (c->pool);
   all->op = op;
   all->units = op->units ? op->units (attr, in) : 1;
-  all->pieces = all->units < workers ? all->units : workers;
+  all->pieces = sl_min_int (all->units, workers);
   if (all->pieces < 1) all->pieces = 1;
 }
 

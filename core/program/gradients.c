@@ -1,4 +1,4 @@
-/* gradients.c - which gradients are computed, and which begin as zero. */
+/* gradients.c - which gradients are computed, and which are set to zero. */
 #include "program/gradients.h"
 #include "base/memory.h"
 #include <string.h>
@@ -7,10 +7,10 @@ static int differentiable (const sl_node *n) {
   return n->op->backward != NULL && !(n->op->flags & SL_OP_NO_GRADIENT);
 }
 
-/* The or of the marks of a node's inputs (side 0) or outputs (side 1); 'mark'
-** is added to them all. */
-static unsigned side (const sl_node *n, int outputs, unsigned char *marks,
-                      unsigned mark) {
+/* Mark a node's inputs (outputs 0) or outputs (1) with 'mark'; returns the or of
+** their marks. */
+static unsigned mark_all (const sl_node *n, int outputs, unsigned char *marks,
+                          unsigned mark) {
   unsigned all = 0;
   int from = outputs ? n->n_in : 0, to = outputs ? n->n_in + n->n_out : n->n_in;
   for (int i = from; i < to; i++) {
@@ -20,20 +20,20 @@ static unsigned side (const sl_node *n, int outputs, unsigned char *marks,
   return all;
 }
 
-/* Fill marks (per slot): forwards what depends on something wanted, backwards
-** what the loss can be reached from. */
+/* Fill marks (per slot): SL_DEPENDS in a pass forwards, SL_REACHES in one
+** backwards. */
 static void trace (const sl_program *p, unsigned char *marks) {
   for (size_t i = 0; i < p->n_slots; i++)
     if (p->slot[i].wanted) marks[i] |= SL_DEPENDS;
   for (size_t i = 0; i < p->n_nodes; i++)
     if (differentiable (&p->node[i]) &&
-        (side (&p->node[i], 0, marks, 0) & SL_DEPENDS))
-      side (&p->node[i], 1, marks, SL_DEPENDS);
+        (mark_all (&p->node[i], 0, marks, 0) & SL_DEPENDS))
+      mark_all (&p->node[i], 1, marks, SL_DEPENDS);
   if (p->has_loss) marks[p->loss.slot] |= SL_REACHES;
   for (size_t i = p->n_nodes; i-- > 0;)
     if (differentiable (&p->node[i]) &&
-        (side (&p->node[i], 1, marks, 0) & SL_REACHES))
-      side (&p->node[i], 0, marks, SL_REACHES);
+        (mark_all (&p->node[i], 1, marks, 0) & SL_REACHES))
+      mark_all (&p->node[i], 0, marks, SL_REACHES);
 }
 
 static int any_needed (const sl_node *n, int outputs,
@@ -68,7 +68,7 @@ static int each_run (const sl_operand *o, unsigned char *bytes,
 
 enum { UNWRITTEN, WRITTEN, CLAIMED }; /* of an element: a byte each */
 
-/* Claim elements for the node that is looked at; 0 when one is taken. */
+/* Claim elements for one node; 0 when an element is claimed or written. */
 static int claim (unsigned char *b, ptrdiff_t n) {
   for (ptrdiff_t i = 0; i < n; i++) {
     if (b[i] != UNWRITTEN) return 0;
@@ -83,7 +83,7 @@ static int all_written (unsigned char *b, ptrdiff_t n) {
   return 1;
 }
 
-static int settle (unsigned char *b, ptrdiff_t n) {
+static int mark_written (unsigned char *b, ptrdiff_t n) {
   memset (b, WRITTEN, (size_t)n);
   return 1;
 }
@@ -103,8 +103,9 @@ static int reads (const sl_node *n, size_t slot) {
   return 0;
 }
 
-/* How the gradient of one slot begins. 'bytes' has one for each element. Those
-** of an inner one that no node reads are zero, and its memory may be shared. */
+/* Which nodes assign the gradient of one slot, and when it is set to zero.
+** 'bytes' has a byte for each element. An intermediate gradient with elements
+** that no node writes is set to zero, since its memory may be shared. */
 static void plan_slot (const sl_program *p, sl_gradients *g, size_t slot,
                        unsigned char *bytes) {
   const size_t count = p->slot[slot].storage->count;
@@ -117,12 +118,13 @@ static void plan_slot (const sl_program *p, sl_gradients *g, size_t slot,
     if (each_input (n, slot, bytes, all_written)) continue;
     if (!(n->op->flags & SL_OP_ASSIGNS) || !each_input (n, slot, bytes, claim))
       goto zeroed;
-    each_input (n, slot, bytes, settle);
+    each_input (n, slot, bytes, mark_written);
     for (int k = 0; k < n->n_in; k++)
       if (n->operand[k].slot == slot)
-        g->fresh[g->back[i]] |= (unsigned char)(1u << k);
+        g->assigns[g->back[i]] |= (unsigned char)(1u << k);
   }
-  if (sl_gradients_inner (p, g, slot) && !all_written (bytes, (ptrdiff_t)count))
+  if (sl_gradients_intermediate (p, g, slot) &&
+      !all_written (bytes, (ptrdiff_t)count))
     g->zero[slot] = first;
   return;
 zeroed:
@@ -131,7 +133,7 @@ zeroed:
     const sl_node *n = &p->node[g->back[i]];
     for (int k = 0; k < n->n_in; k++)
       if (n->operand[k].slot == slot)
-        g->fresh[g->back[i]] &= (unsigned char)~(1u << k);
+        g->assigns[g->back[i]] &= (unsigned char)~(1u << k);
   }
 }
 
@@ -147,7 +149,7 @@ static int same_shape (const sl_view *a, const sl_view *b) {
   return same;
 }
 
-/* How many operands of backward's nodes lie in the slot. */
+/* The number of inputs of nodes of backward that are views of the slot. */
 static size_t readers (const sl_program *p, const sl_gradients *g,
                        size_t slot) {
   size_t n = 0;
@@ -157,25 +159,26 @@ static size_t readers (const sl_program *p, const sl_gradients *g,
   return n;
 }
 
-int sl_gradients_inner (const sl_program *p, const sl_gradients *g,
-                        size_t slot) {
+int sl_gradients_intermediate (const sl_program *p, const sl_gradients *g,
+                               size_t slot) {
   return p->slot[slot].made && !p->slot[slot].wanted &&
          sl_gradients_has (p, g, slot);
 }
 
-/* Which gradients of a node's inputs are that of its result. */
+/* Let the inputs of a node use the gradient of its output where the two are
+** equal. */
 static void share (const sl_program *p, sl_gradients *g, const sl_node *n) {
   const sl_operand *out = &n->operand[n->n_in];
   if (!(n->op->flags & SL_OP_GRAD_IS_IDENTITY) || !is_whole (p, out) ||
-      !sl_gradients_inner (p, g, out->slot))
+      !sl_gradients_intermediate (p, g, out->slot))
     return;
   for (int k = 0; k < n->n_in; k++) {
     const sl_operand *in = &n->operand[k];
-    if (sl_gradients_inner (p, g, in->slot) && is_whole (p, in) &&
+    if (sl_gradients_intermediate (p, g, in->slot) && is_whole (p, in) &&
         same_shape (&in->view, &out->view) &&
         !(p->has_loss && in->slot == p->loss.slot) &&
         readers (p, g, in->slot) == 1)
-      g->place[in->slot] = g->place[out->slot];
+      g->shares[in->slot] = g->shares[out->slot];
   }
 }
 
@@ -196,14 +199,14 @@ int sl_gradients_plan (const sl_program *p, sl_gradients *g) {
   unsigned char *bytes = NULL;
   *g = (sl_gradients){ .back = sl_alloc (p->n_nodes, sizeof *g->back),
                        .marks = sl_alloc (p->n_slots, 1),
-                       .fresh = sl_alloc (p->n_nodes, 1),
+                       .assigns = sl_alloc (p->n_nodes, 1),
                        .zero = sl_alloc (p->n_slots, sizeof *g->zero),
-                       .place = sl_alloc (p->n_slots, sizeof *g->place) };
+                       .shares = sl_alloc (p->n_slots, sizeof *g->shares) };
   if (g->marks) {
     trace (p, g->marks);
     bytes = new_bytes (p, g);
   }
-  if (!g->back || !g->fresh || !g->zero || !g->place || !bytes) {
+  if (!g->back || !g->assigns || !g->zero || !g->shares || !bytes) {
     sl_free (bytes);
     return -1;
   }
@@ -211,13 +214,13 @@ int sl_gradients_plan (const sl_program *p, sl_gradients *g) {
     if (any_needed (&p->node[i], 0, g->marks) &&
         any_needed (&p->node[i], 1, g->marks))
       g->back[g->n_back++] = i;
-  for (size_t i = 0; i < p->n_slots; i++) g->place[i] = i;
+  for (size_t i = 0; i < p->n_slots; i++) g->shares[i] = i;
   for (size_t i = 0; i < g->n_back; i++) share (p, g, &p->node[g->back[i]]);
   for (size_t i = 0; i < p->n_slots; i++) {
     g->zero[i] = g->n_back;
     if (p->has_loss && i == p->loss.slot)
       g->zero[i] = 0; /* the seed is put there first */
-    else if (g->place[i] == i && sl_gradients_has (p, g, i))
+    else if (g->shares[i] == i && sl_gradients_has (p, g, i))
       plan_slot (p, g, i, bytes);
   }
   sl_free (bytes);
@@ -227,8 +230,8 @@ int sl_gradients_plan (const sl_program *p, sl_gradients *g) {
 void sl_gradients_free (sl_gradients *g) {
   sl_free (g->back);
   sl_free (g->marks);
-  sl_free (g->fresh);
+  sl_free (g->assigns);
   sl_free (g->zero);
-  sl_free (g->place);
+  sl_free (g->shares);
   sl_free (g->at);
 }

@@ -6,6 +6,7 @@
 ** lowest place that is free while it lasts: backward goes from layer to layer,
 ** and so stays in the memory that it has just used. */
 #include "base/memory.h"
+#include "base/number.h"
 #include "program/gradients.h"
 #include <stdint.h>
 
@@ -22,15 +23,15 @@ static size_t find_spans (const sl_program *p, const sl_gradients *g,
                           size_t *index, span *list) {
   size_t n = 0;
   for (size_t i = 0; i < p->n_slots; i++) index[i] = SIZE_MAX;
-  if (p->has_loss && sl_gradients_inner (p, g, p->loss.slot)) {
+  if (p->has_loss && sl_gradients_intermediate (p, g, p->loss.slot)) {
     index[p->loss.slot] = n; /* the seed is there before the first node */
     list[n++] = (span){ .slot = p->loss.slot };
   }
   for (size_t i = 0; i < g->n_back; i++) {
     const sl_node *node = &p->node[g->back[i]];
     for (int k = 0; k < node->n_in + node->n_out; k++) {
-      const size_t slot = g->place[node->operand[k].slot];
-      if (!sl_gradients_inner (p, g, slot)) continue;
+      const size_t slot = g->shares[node->operand[k].slot];
+      if (!sl_gradients_intermediate (p, g, slot)) continue;
       if (index[slot] == SIZE_MAX) {
         index[slot] = n;
         list[n++] = (span){ .slot = slot, .first = i };
@@ -65,7 +66,7 @@ static int place_all (const sl_program *p, sl_gradients *g, span *list,
     if (sl_size_mul (storage->count, sl_dtype_size (storage->dtype), &size) ||
         size > SIZE_MAX / 4 - g->packed)
       return -1;
-    size = (size + LINE - 1) / LINE * LINE;
+    size = sl_round_up (size, LINE);
     s->from = place (list, i, s, size);
     s->to = s->from + size;
     g->at[s->slot] = s->from;

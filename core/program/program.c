@@ -1,5 +1,6 @@
 /* program.c - the list of operations that a recording leaves. */
 #include "base/memory.h"
+#include "base/number.h"
 #include "program/record.h"
 #include <stdint.h>
 #include <stdio.h>
@@ -116,7 +117,7 @@ static int count_of (const sl_program *p, const char *op) {
 int sl_node_prepare (sl_program *p, const sl_op *op, const void *attr, int n_in,
                      int n_out, sl_node *node, sl_error *e) {
   size_t operands = (size_t)(n_in + n_out) * sizeof *node->operand;
-  size_t skip = (operands + 63) / 64 * 64;
+  size_t skip = sl_round_up (operands, 64);
   char *block;
   if (grow (&p->node, &p->node_room, p->n_nodes, 1, sizeof *p->node) < 0 ||
       reserve_slots (p, (size_t)(n_in + n_out)) < 0 ||

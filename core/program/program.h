@@ -8,7 +8,7 @@
 
 typedef struct sl_program sl_program;
 
-/* What would be global otherwise: passed to all that runs operations. */
+/* The state that is passed to every function that runs operations. */
 typedef struct sl_context {
   sl_pool *pool;
   sl_program *recording; /* NULL: nothing is being recorded */
@@ -69,9 +69,9 @@ char *sl_program_text (const sl_program *p);
 typedef struct sl_replica sl_replica;
 sl_replica *sl_replica_new (const sl_program *p, sl_error *e);
 /* The same with less memory, for training: gradients of values that are not
-** wanted are there only while backward needs them, and sl_replica_gradient
-** has none of them. The bits of all others are the same. */
-sl_replica *sl_replica_new_lean (const sl_program *p, sl_error *e);
+** wanted share memory, and sl_replica_gradient gives none of them. The bits of
+** all others are the same. */
+sl_replica *sl_replica_new_training (const sl_program *p, sl_error *e);
 void sl_replica_free (sl_replica *r);
 size_t sl_replica_bytes (const sl_replica *r);
 
@@ -87,12 +87,13 @@ const sl_error *sl_replica_error (const sl_replica *r);
 void sl_replica_backward (sl_replica *r, double seed);
 /* Set the gradients of wanted storages to zero. */
 void sl_replica_zero (sl_replica *r);
-/* The gradient of t's storage, which is wanted and which no op made, goes to
-** 'data' from now on, and the next backward begins it there: what it computes
-** is assigned or added to zero. 'data' has as many elements as the storage,
-** 64-byte aligned, and must be zero at first: elements that the program does
-** not use are left alone. -1: there is no such gradient. */
-int sl_replica_aim (sl_replica *r, const sl_tensor *t, void *data, sl_error *e);
+/* From now on 'data' holds the gradient of t's storage, which is wanted and
+** which no op made. The next backward overwrites it, later ones add to it. 'data'
+** has as many elements as the storage, is 64-byte aligned, and is zero at the
+** first call: elements that the program does not use are not written. -1: the
+** program computes no such gradient. */
+int sl_replica_bind_gradient (sl_replica *r, const sl_tensor *t, void *data,
+                              sl_error *e);
 
 /* Where the time goes, node by node. 1: from now on each replay of r adds to
 ** seconds that start at zero; 0: no more, at no cost. -1: no memory. */

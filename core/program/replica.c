@@ -4,6 +4,7 @@
 ** when the replica is made: replay is a plain loop of kernel calls. */
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/number.h"
 #include "program/gradients.h"
 #include <stdint.h>
 #include <string.h>
@@ -15,23 +16,23 @@ typedef struct zeroed {
 
 struct sl_replica {
   sl_program *program;     /* one reference */
-  int lean;                /* inner gradients share memory */
+  int training;            /* intermediate gradients share memory */
   size_t n_nodes, n_slots; /* of the program when this was made */
   size_t n_back, n_zeroed;
   sl_run *run;  /* per node */
   size_t *back; /* nodes that backward visits, last first */
-  /* Per step of backward, as bits: inputs that may be assigned; those that are
-  ** of locals; those that are of the aimed slot. */
-  unsigned char *fresh, *of_locals, *of_aimed;
-  sl_view **din;              /* per step: the views of its run */
-  zeroed *zeroed;             /* locals, in the order of 'at' */
-  unsigned char *begins_zero; /* per slot: no step may begin it by assigning */
-  void **value;               /* per slot */
-  void **gradient;            /* per slot; NULL: not computed */
-  void *wanted;               /* gradients of wanted storages, one piece */
+  /* Per step of backward, bit k: input k may be assigned; is a view of a local
+  ** slot; is a view of the slot 'bound'. */
+  unsigned char *assigns, *of_locals, *of_bound;
+  sl_view **din;             /* per step: the views of its run */
+  zeroed *zeroed;            /* locals, in the order of 'at' */
+  unsigned char *needs_zero; /* per slot: no step assigns all of it */
+  void **value;              /* per slot */
+  void **gradient;           /* per slot; NULL: not computed */
+  void *wanted;              /* gradients of wanted storages, in one block */
   size_t wanted_bytes;
-  size_t aimed;     /* the slot of sl_replica_aim */
-  int anew;         /* 1: it starts anew */
+  size_t bound;     /* the slot of sl_replica_bind_gradient */
+  int bound_is_new; /* 1: no backward has written its gradient yet */
   void *loss;       /* where backward puts the seed; NULL: nothing to do */
   size_t loss_slot; /* of the program when this was made */
   sl_dtype loss_dtype;
@@ -54,7 +55,7 @@ static void *cut (arena *a, size_t count, size_t size) {
   if (sl_size_mul (count, size, &bytes) < 0 || bytes > SIZE_MAX / 2 - a->used)
     a->overflow = 1;
   else
-    a->used += (bytes + 63) / 64 * 64;
+    a->used += sl_round_up (bytes, 64);
   return a->overflow ? NULL : p;
 }
 
@@ -67,27 +68,28 @@ static size_t slot_bytes (const sl_replica *r, size_t slot) {
   return s->count * sl_dtype_size (s->dtype);
 }
 
-/* Gradients of the slots of one kind that have a place of their own, in one
-** piece. */
+/* Gradients with memory of their own, in one block: of local slots (local 1) or
+** of the others. */
 static void cut_gradients (sl_replica *r, arena *a, const sl_gradients *plan,
                            int local) {
   for (size_t i = 0; i < r->n_slots; i++) {
     const sl_slot *s = &r->program->slot[i];
     void *g;
-    if (s->made != local || plan->place[i] != i ||
+    if (s->made != local || plan->shares[i] != i ||
         !sl_gradients_has (r->program, plan, i) ||
-        (plan->at != NULL && sl_gradients_inner (r->program, plan, i)))
+        (plan->at != NULL && sl_gradients_intermediate (r->program, plan, i)))
       continue;
     g = cut_slot (a, s);
     if (a->base != NULL) r->gradient[i] = g;
   }
 }
 
-/* Those of locals that nobody asks for, packed. */
-static void cut_inner (sl_replica *r, arena *a, const sl_gradients *plan) {
+/* The intermediate gradients, packed. */
+static void cut_intermediate (sl_replica *r, arena *a,
+                              const sl_gradients *plan) {
   char *piece = cut (a, plan->packed, 1);
   for (size_t i = 0; a->base != NULL && i < r->n_slots; i++)
-    if (plan->place[i] == i && sl_gradients_inner (r->program, plan, i))
+    if (plan->shares[i] == i && sl_gradients_intermediate (r->program, plan, i))
       r->gradient[i] = piece + plan->at[i];
 }
 
@@ -106,34 +108,35 @@ static sl_view *resolve (arena *a, const sl_node *n, int from, int count,
   return v;
 }
 
-/* What backward does at each step, from the plan. */
+/* The steps of backward, from the plan. */
 static void cut_steps (sl_replica *r, arena *a, const sl_gradients *plan) {
   r->n_back = plan->n_back;
   r->n_zeroed = 0;
   r->back = cut (a, r->n_back, sizeof *r->back);
-  r->fresh = cut (a, r->n_back, 1);
+  r->assigns = cut (a, r->n_back, 1);
   r->of_locals = cut (a, r->n_back, 1);
-  r->of_aimed = cut (a, r->n_back, 1);
+  r->of_bound = cut (a, r->n_back, 1);
   r->din = cut (a, r->n_back, sizeof *r->din);
-  r->begins_zero = cut (a, r->n_slots, 1);
+  r->needs_zero = cut (a, r->n_slots, 1);
   r->zeroed = cut (a, r->n_slots, sizeof *r->zeroed);
   for (size_t i = 0; a->base != NULL && i < r->n_back; i++) {
     const sl_node *n = &r->program->node[plan->back[i]];
     r->back[i] = plan->back[i];
-    r->fresh[i] = plan->fresh[plan->back[i]];
+    r->assigns[i] = plan->assigns[plan->back[i]];
     for (int k = 0; k < n->n_in; k++)
       if (r->program->slot[n->operand[k].slot].made)
         r->of_locals[i] |= (unsigned char)(1u << k);
     for (size_t slot = 0; slot < r->n_slots; slot++) {
       if (plan->zero[slot] != i) continue;
-      r->begins_zero[slot] = 1;
+      r->needs_zero[slot] = 1;
       if (r->program->slot[slot].made)
         r->zeroed[r->n_zeroed++] = (zeroed){ i, slot };
     }
   }
 }
 
-/* Cut the whole block; called once to measure and once to place. */
+/* Divide the block among all arrays; the first call (a->base NULL) measures, the
+** second sets the pointers. */
 static void layout (sl_replica *r, arena *a, const sl_gradients *plan) {
   const sl_program *p = r->program;
   size_t scratch = 0, spill = 0, next = 0;
@@ -153,11 +156,11 @@ static void layout (sl_replica *r, arena *a, const sl_gradients *plan) {
   r->wanted_bytes = a->used - r->wanted_bytes;
   if (a->base != NULL) r->wanted = a->base + a->used - r->wanted_bytes;
   cut_gradients (r, a, plan, 1);
-  if (plan->at != NULL) cut_inner (r, a, plan);
+  if (plan->at != NULL) cut_intermediate (r, a, plan);
   for (size_t i = 0; a->base != NULL && i < r->n_slots; i++)
-    r->gradient[i] = r->gradient[plan->place[i]];
+    r->gradient[i] = r->gradient[plan->shares[i]];
 
-  /* Nodes that backward does not visit share one place for what they save. */
+  /* Nodes that backward does not visit share one buffer 'saved'. */
   for (size_t i = r->n_nodes; i-- > 0;) {
     const int back = next < plan->n_back && plan->back[next] == i;
     const sl_node *n = &p->node[i];
@@ -182,8 +185,8 @@ static void layout (sl_replica *r, arena *a, const sl_gradients *plan) {
     if (back) {
       sl_view *din = resolve (a, n, 0, n->n_in, r->gradient, plan->marks);
       for (int k = 0; a->base != NULL && k < n->n_in; k++)
-        if (plan->place[n->operand[k].slot] != n->operand[k].slot)
-          din[k].data = NULL; /* it is dout: see gradients.h */
+        if (plan->shares[n->operand[k].slot] != n->operand[k].slot)
+          din[k].data = NULL; /* it is dout itself: see gradients.h */
       if (a->base != NULL) r->din[next] = din;
       run.din = din;
       run.dout = resolve (a, n, n->n_in, n->n_out, r->gradient, plan->marks);
@@ -195,17 +198,18 @@ static void layout (sl_replica *r, arena *a, const sl_gradients *plan) {
   }
 }
 
-static sl_replica *new_replica (const sl_program *p, int lean, sl_error *e) {
+static sl_replica *new_replica (const sl_program *p, int training,
+                                sl_error *e) {
   sl_gradients plan;
   /* Every program comes from sl_program_begin, so none is really const. */
   sl_replica head = { .program = (sl_program *)(uintptr_t)p,
-                      .lean = lean,
+                      .training = training,
                       .n_nodes = p->n_nodes,
                       .n_slots = p->n_slots };
   sl_replica *r = NULL;
   arena a = { 0 };
   if (sl_gradients_plan (p, &plan) < 0 ||
-      (lean && sl_gradients_pack (p, &plan) < 0)) {
+      (training && sl_gradients_pack (p, &plan) < 0)) {
     sl_gradients_free (&plan);
     sl_fail (e, "replica: out of memory");
     return NULL;
@@ -242,7 +246,7 @@ sl_replica *sl_replica_new (const sl_program *p, sl_error *e) {
   return new_replica (p, 0, e);
 }
 
-sl_replica *sl_replica_new_lean (const sl_program *p, sl_error *e) {
+sl_replica *sl_replica_new_training (const sl_program *p, sl_error *e) {
   return new_replica (p, 1, e);
 }
 
@@ -301,14 +305,14 @@ static void set_zero (const sl_replica *r, size_t slot) {
   memset (r->gradient[slot], 0, slot_bytes (r, slot));
 }
 
-/* The seed into the gradient of the loss, the rest of whose storage is 0. */
+/* The gradient of the loss's storage: the seed, and 0 elsewhere. */
 static void start_backward (const sl_replica *r, double seed) {
   set_zero (r, r->loss_slot);
   if (r->loss_dtype == SL_F32)
     *(float *)r->loss = (float)seed;
   else
     *(double *)r->loss = seed;
-  if (r->anew && r->begins_zero[r->aimed]) set_zero (r, r->aimed);
+  if (r->bound_is_new && r->needs_zero[r->bound]) set_zero (r, r->bound);
 }
 
 void sl_replica_backward (sl_replica *r, double seed) {
@@ -320,33 +324,33 @@ void sl_replica_backward (sl_replica *r, double seed) {
     sl_run *run = &r->run[r->back[i]];
     for (; z < r->n_zeroed && r->zeroed[z].at == i; z++)
       if (r->zeroed[z].slot != r->loss_slot) set_zero (r, r->zeroed[z].slot);
-    run->fresh =
-        r->fresh[i] & (r->of_locals[i] | (r->anew ? r->of_aimed[i] : 0u));
+    run->assigns = r->assigns[i] &
+                   (r->of_locals[i] | (r->bound_is_new ? r->of_bound[i] : 0u));
     run->observer = NULL;
     run_node (r, r->back[i], 1, node[r->back[i]].op->backward);
   }
-  r->anew = 0;
+  r->bound_is_new = 0;
 }
 
-int sl_replica_aim (sl_replica *r, const sl_tensor *t, void *data,
-                    sl_error *e) {
+int sl_replica_bind_gradient (sl_replica *r, const sl_tensor *t, void *data,
+                              sl_error *e) {
   const ptrdiff_t slot = sl_slot_find (r->program, t->storage);
   if (slot < 0 || (size_t)slot >= r->n_slots || r->gradient[slot] == NULL ||
       r->program->slot[slot].made)
     return sl_fail (e, "the program computes no gradient of this tensor, or "
                        "makes the tensor itself");
-  r->aimed = (size_t)slot;
-  r->anew = 1;
-  r->gradient[r->aimed] = data;
+  r->bound = (size_t)slot;
+  r->bound_is_new = 1;
+  r->gradient[r->bound] = data;
   for (size_t i = 0; i < r->n_back; i++) {
     const sl_node *n = &r->program->node[r->back[i]];
-    r->of_aimed[i] = 0;
+    r->of_bound[i] = 0;
     for (int k = 0; k < n->n_in; k++) {
       const sl_operand *o = &n->operand[k];
-      if (o->slot != r->aimed || r->din[i][k].data == NULL) continue;
+      if (o->slot != r->bound || r->din[i][k].data == NULL) continue;
       r->din[i][k].data =
           (char *)data + o->offset * (ptrdiff_t)sl_dtype_size (n->dtype);
-      r->of_aimed[i] |= (unsigned char)(1u << k);
+      r->of_bound[i] |= (unsigned char)(1u << k);
     }
   }
   return 0;
@@ -375,8 +379,8 @@ sl_view sl_replica_value (const sl_replica *r, const sl_tensor *t) {
 sl_view sl_replica_gradient (const sl_replica *r, const sl_tensor *t) {
   const ptrdiff_t i = sl_slot_find (r->program, t->storage);
   sl_view v = view_of (r, t, r->gradient);
-  if (r->lean && i >= 0 && r->program->slot[i].made &&
+  if (r->training && i >= 0 && r->program->slot[i].made &&
       !r->program->slot[i].wanted)
-    v.data = NULL; /* another's by now */
+    v.data = NULL; /* its memory is used by others */
   return v;
 }

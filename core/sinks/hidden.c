@@ -1,6 +1,7 @@
 /* hidden.c - the residual stream, one sequence of one layer at a time. */
 #include "sinks/hidden.h"
 #include "base/memory.h"
+#include "base/number.h"
 #include "sinks/labels.h"
 #include "sinks/scan.h"
 #include "sinks/secondary.h"
@@ -130,18 +131,13 @@ static void read_token (const sequence *s, int j) {
   }
 }
 
-/* Sums are eight, so that none waits for the one before it. */
-static double fold (const double *s) {
-  return ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]));
-}
-
 static double dot (const double *a, const double *b, int n) {
   double s[8] = { 0 };
   int i = 0;
   for (; i + 8 <= n; i += 8)
     for (int l = 0; l < 8; l++) s[l] += a[i + l] * b[i + l];
   for (; i < n; i++) s[i % 8] += a[i] * b[i];
-  return fold (s);
+  return sl_fold_halves (s);
 }
 
 /* Its norm, and which of positions 1 and 2 it is like. */
@@ -184,7 +180,7 @@ static void measure_segments (const sequence *s) {
         continue;
       }
       others += norm;
-      peak = sl_larger_of (peak, norm);
+      peak = sl_max_or_nan (peak, norm);
     }
     if (to - begin < 2) continue;
     state->pairs++;
@@ -265,8 +261,8 @@ static double kurtosis (const sequence *s, double mean) {
       fourth[i % 8] += y * y;
     }
   }
-  variance = fold (squares) / (n - 1);
-  return fold (fourth) / n / (variance * variance + 1e-6);
+  variance = sl_fold_halves (squares) / (n - 1);
+  return sl_fold_halves (fourth) / n / (variance * variance + 1e-6);
 }
 
 static double channel_kurtosis (const sl_hidden *h) {
@@ -296,7 +292,7 @@ static void measure_entries (const sequence *s) {
       sum += x;
       h->channel[i] += x * x;
       state->massive += size > bound;
-      most = sl_larger_of (most, size);
+      most = sl_max_or_nan (most, size);
       if (size > fabs (state->top[SL_TOP - 1].value))
         keep_entry (state->top,
                     (sl_hidden_entry){ x, s->sample, j - from + 1, i + 1 });
@@ -305,7 +301,7 @@ static void measure_entries (const sequence *s) {
   state->sequences++;
   state->median += middle;
   state->max_norm += most;
-  state->max_norm_all = sl_larger_of (state->max_norm_all, most);
+  state->max_norm_all = sl_max_or_nan (state->max_norm_all, most);
   state->channel_kurtosis += channel_kurtosis (h);
   state->kurtosis += kurtosis (s, sum / ((double)(s->end - s->begin) * h->d));
 }

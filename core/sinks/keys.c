@@ -1,6 +1,7 @@
 /* keys.c - measures of every key of every head: columns of weights, norms. */
 #include "sinks/keys.h"
 #include "base/memory.h"
+#include "base/number.h"
 #include <math.h>
 #include <string.h>
 
@@ -109,7 +110,7 @@ void sl_key_sums_columns (sl_key_sums *k, size_t head, const sl_columns *c,
     sums->column_weight += c->weight[0] * c->rows[0] / c->seen[0];
   for (int j = 0; j < n && c->rows[j] > 0; j++) {
     const double h = column_entropy (c->share[j], c->plogp[j], c->rows[j]);
-    most = sl_larger_of (most, h);
+    most = sl_max_or_nan (most, h);
     k->column[at + (size_t)j] += c->weight[j];
     k->over_rowsum[at + (size_t)j] += c->over_rowsum[j];
     k->over[at + (size_t)j] += c->weight[j] > m->threshold;

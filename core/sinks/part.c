@@ -1,6 +1,7 @@
 /* part.c - rows go by, and are added to the sums of their heads. */
 #include "sinks/part.h"
 #include "base/memory.h"
+#include "base/number.h"
 #include <math.h>
 #include <string.h>
 
@@ -242,7 +243,7 @@ static void open_segment (const place *a, int query) {
 static double sink_logit (const place *a, const void *scores, int query, int lo,
                           int hi) {
   const int first = a->token + a->tally->begin, self = a->token + query;
-  const int from = lo > first + 1 ? lo : first + 1, to = self < hi ? self : hi;
+  const int from = sl_max_int (lo, first + 1), to = sl_min_int (self, hi);
   if (scores == NULL || lo > first || first >= hi || from >= to) return NAN;
   return a->scan->sum (scores, first, first + 1) -
          a->scan->sum (scores, from, to) / (to - from);
@@ -258,7 +259,7 @@ static void add_shares (const place *a, const void *w, const sl_scan *scan,
   if (query < t->end - a->p->m->share_rows) return;
   t->share_rows++;
   for (int i = 0; i < SL_SHARES; i++) {
-    const int from = lo > first ? lo : first;
+    const int from = sl_max_int (lo, first);
     const int to =
         first + sl_share_keys[i] < hi ? first + sl_share_keys[i] : hi;
     sl_scan some = { 0 };

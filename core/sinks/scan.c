@@ -3,6 +3,7 @@
 ** Sums are in double over lanes, in an order that depends on the numbers'
 ** places alone; logarithms are in the precision of the row. */
 #include "sinks/scan.h"
+#include "base/number.h"
 #include <math.h>
 #include <sinklab/lanes.h>
 
@@ -33,11 +34,6 @@ static double folded (wide a, wide b, wide c, wide d) {
   return sum;
 }
 
-static double fold (const double *lane) {
-  return ((lane[0] + lane[4]) + (lane[2] + lane[6])) +
-         ((lane[1] + lane[5]) + (lane[3] + lane[7]));
-}
-
 static double sum (const void *row, int first, int last) {
   const real *x = row;
   double lane[LANES] = { 0 };
@@ -45,7 +41,7 @@ static double sum (const void *row, int first, int last) {
   for (; i + LANES <= last; i += LANES)
     for (int l = 0; l < LANES; l++) lane[l] += (double)x[i + l];
   for (; i < last; i++) lane[(i - first) % LANES] += (double)x[i];
-  return fold (lane);
+  return sl_fold_halves (lane);
 }
 
 static double absolute (real x) {
@@ -173,7 +169,7 @@ static void extremes (const real *w, int lo, int hi, sl_scan *out) {
 
 static void row (const void *weights, int lo, int hi, int token, sl_scan *out) {
   const real *w = weights;
-  const int from = lo > token ? lo : token < hi ? token : hi;
+  const int from = sl_max_int (lo, sl_min_int (token, hi));
   sums (w + lo, from - lo, &out->outside, &out->outside_size);
   sums (w + from, hi - from, &out->mass, &out->size);
   extremes (w, from, hi, out);

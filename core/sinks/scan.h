@@ -46,15 +46,6 @@ typedef struct sl_scan_kernels {
   void (*shorten) (double *w, int d, int n, double *r);
 } sl_scan_kernels;
 
-/* The larger, the smaller; a NaN wins, so that it is not lost. */
-static inline double sl_larger_of (double a, double b) {
-  return a != a || a >= b ? a : b;
-}
-
-static inline double sl_smaller_of (double a, double b) {
-  return a != a || a <= b ? a : b;
-}
-
 /* 1 above the bound, else 0; a NaN stays one in sums of these. */
 static inline double sl_above (double x, double bound) {
   return x != x ? x : x > bound;

@@ -2,6 +2,7 @@
 #include "sinks/sinks.h"
 #include "base/interrupt.h"
 #include "base/memory.h"
+#include "base/number.h"
 #include "sinks/collect.h"
 #include <stdint.h>
 #include <string.h>
@@ -123,7 +124,7 @@ static int make_collector (job *j, long samples, sl_error *e) {
 
 static int make_replicas (job *j, int workers, sl_error *e) {
   const sl_sinks_spec *s = j->spec;
-  const int most = workers < j->parts ? workers : j->parts;
+  const int most = sl_min_int (workers, j->parts);
   size_t inputs;
   if (sl_size_mul ((size_t)most, (size_t)s->n_inputs, &inputs) < 0)
     return sl_fail (e, "sinks: too many inputs");

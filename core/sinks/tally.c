@@ -1,5 +1,6 @@
 /* tally.c - sums over the rows of one head, merged in a fixed order. */
 #include "sinks/tally.h"
+#include "base/number.h"
 #include <math.h>
 
 static void moments_add (sl_moments *s, double x) {
@@ -34,7 +35,7 @@ void sl_tally_row (sl_tally *t, sl_row_class class, const double *x) {
   }
   if (class != SL_ROW_PLAIN) return;
   moments_add (&t->first, x[SL_OF_FIRST]);
-  t->first_min = sl_smaller_of (t->first_min, x[SL_OF_FIRST]);
+  t->first_min = sl_min_or_nan (t->first_min, x[SL_OF_FIRST]);
 }
 
 void sl_tally_close (sl_tally *t, const sl_measuring *m) {
@@ -75,7 +76,7 @@ void sl_tally_merge (sl_tally *into, const sl_tally *t) {
     for (int m = 0; m < SL_ROW_MEASURES; m++) into->sum[c][m] += t->sum[c][m];
   }
   moments_merge (&into->first, &t->first);
-  into->first_min = sl_smaller_of (into->first_min, t->first_min);
+  into->first_min = sl_min_or_nan (into->first_min, t->first_min);
   into->norms += t->norms;
   into->over += t->over;
   into->over_rowsum_above += t->over_rowsum_above;

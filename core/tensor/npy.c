@@ -7,6 +7,7 @@
 #include "tensor/npy.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/number.h"
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -268,7 +269,7 @@ char *sl_npy_encode (const sl_tensor *t, size_t *n, sl_error *e) {
   snprintf (dict, sizeof dict,
             "{'descr': '<f%zu', 'fortran_order': False, 'shape': %s, }",
             sl_dtype_size (dtype), dims);
-  start = (10 + strlen (dict) + 1 + 63) / 64 * 64;
+  start = sl_round_up (10 + strlen (dict) + 1, 64);
   length = start - 10;
 
   packed = sl_tensor_new (dtype, t->ndim, t->dim, e);

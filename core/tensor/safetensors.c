@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "base/mapping.h"
 #include "base/memory.h"
+#include "base/number.h"
 #include "tensor/safetensors_header.h"
 #include <jansson.h>
 #include <stdint.h>
@@ -86,7 +87,7 @@ int sl_safetensors_write (const char *path, const sl_tensors *s, sl_error *e) {
   if (header != NULL) {
     uint64_t n;
     length = strlen (header);
-    n = padded = (length + 7) / 8 * 8;
+    n = padded = sl_round_up (length, 8);
     file = sl_alloc (8 + padded + bytes, 1);
     if (file != NULL) {
       memcpy (file, &n, 8);

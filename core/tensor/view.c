@@ -1,5 +1,6 @@
 /* view.c - shapes, and new looks at the same storage. */
 #include "base/memory.h"
+#include "base/number.h"
 #include "tensor/tensor.h"
 #include <stdint.h>
 #include <stdio.h>
@@ -254,7 +255,7 @@ sl_tensor *sl_tensor_broadcast (sl_tensor *t, int ndim, const ptrdiff_t *dim,
 int sl_broadcast_shape (const sl_view *a, const sl_view *b, sl_view *out,
                         sl_error *e) {
   char s[SL_SHAPE_TEXT], t[SL_SHAPE_TEXT];
-  int ndim = a->ndim > b->ndim ? a->ndim : b->ndim;
+  int ndim = sl_max_int (a->ndim, b->ndim);
   size_t count;
   out->ndim = ndim;
   for (int i = 1; i <= ndim; i++) { /* from the last axis */

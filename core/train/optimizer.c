@@ -1,6 +1,5 @@
 /* optimizer.c - SGD, Adam and AdamW: one update of flat parameters. */
 #include "base/isa.h"
-#include "train/choice.h"
 #include "train/trainer.h"
 #include <math.h>
 

@@ -1,5 +1,4 @@
 /* schedule.c - step sizes as lists of points. */
-#include "train/choice.h"
 #include "train/train.h"
 #include <math.h>
 

@@ -64,7 +64,7 @@ static void run_group (void *context, int index, int worker) {
   const double began = t->busy != NULL ? sl_now () : 0;
   char *gradient = (char *)t->slot + (size_t)index * bytes;
   int any = 0;
-  sl_replica_aim (r, t->spec.parameters, gradient, NULL);
+  sl_replica_bind_gradient (r, t->spec.parameters, gradient, NULL);
   for (long s = index * per_group; s < (index + 1) * per_group; s++) {
     if (forward (t, worker, t->step + 1, s, &t->result[s]) < 0) return;
     if (t->result[s].weight == 0) continue;

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/interrupt.h"
 #include "base/memory.h"
+#include "base/number.h"
 #include <math.h>
 #include <string.h>
 
@@ -96,20 +97,21 @@ static int make_replicas (sl_trainer *t, sl_error *e) {
   const int workers = sl_program_serial (t->spec.program)
                           ? 1
                           : sl_pool_workers (t->context->pool);
-  const int most = workers < t->spec.groups ? workers : t->spec.groups;
+  const int most = sl_min_int (workers, t->spec.groups);
   t->replica = sl_alloc ((size_t)most, sizeof *t->replica);
   t->report = sl_alloc ((size_t)most, sizeof *t->report);
   if (t->replica == NULL || t->report == NULL)
     return sl_fail (e, "trainer: no memory");
   for (; t->replicas < most; t->replicas++) {
-    sl_replica *r = sl_replica_new_lean (t->spec.program, e);
+    sl_replica *r = sl_replica_new_training (t->spec.program, e);
     if (r == NULL) return -1;
     t->replica[t->replicas] = r;
     t->report[t->replicas] =
         (sl_reports){ place_of (r, t->spec.loss), place_of (r, t->spec.weight),
                       place_of (r, t->spec.max_abs_error) };
   }
-  if (sl_replica_aim (t->replica[0], t->spec.parameters, t->slot, NULL) < 0)
+  if (sl_replica_bind_gradient (t->replica[0], t->spec.parameters, t->slot,
+                                NULL) < 0)
     return sl_fail (e, "trainer: the program computes no gradient of the "
                        "parameters (program:want (parameters) comes first)");
   return 0;
@@ -139,14 +141,14 @@ sl_trainer *sl_trainer_new (sl_context *c, const sl_trainer_spec *spec,
   t->parameters = sl_tensor_view (spec->parameters);
   t->n = sl_view_count (&t->parameters);
   t->shards = spec->batch / spec->shard;
-  t->chunks = (t->n + SL_CHUNK - 1) / SL_CHUNK;
+  t->chunks = sl_div_up (t->n, SL_CHUNK);
   t->last =
       (sl_progress){ .loss = NAN, .max_abs_error = NAN, .gradient_norm = NAN };
   t->schedule = sl_alloc ((size_t)spec->n_points, sizeof *t->schedule);
   t->result = sl_alloc ((size_t)t->shards, sizeof *t->result);
   t->squares = sl_alloc (t->chunks, sizeof *t->squares);
   t->offset = (size_t)spec->parameters->offset;
-  t->stride = (spec->parameters->storage->count + LINE - 1) / LINE * LINE;
+  t->stride = sl_round_up (spec->parameters->storage->count, LINE);
   if (sl_size_mul ((size_t)spec->groups, t->stride, &slots) == 0)
     t->slot = sl_alloc (slots, sl_dtype_size (t->dtype));
   if (!t->schedule || !t->result || !t->squares || !t->slot) {

@@ -160,7 +160,7 @@ check.test("wrong arguments are told where and what", function()
   check.raises("concat: 0 tensors, allowed are 1 to 8", core.concat, {}, 1)
   check.raises("concat: input 2 must be a tensor or a number, got boolean",
     core.concat, { x, true }, 1)
-  check.raises("one_hot: the number of classes must be a whole number, got 1.5",
+  check.raises("one_hot: argument 2 must be a whole number, got 1.5",
     core.one_hot, x, 1.5)
   check.raises("gelu.approximate: expected boolean, got number", core.gelu, x,
     { approximate = 1 })
@@ -191,6 +191,7 @@ end)
 check.test("what is not drawn takes no stream", function()
   local g, h = core.generator(5), core.generator(5)
   check.equal(list(g:arange(3)), { 0., 1., 2. })
+  check.raises("arange: 16777218 numbers are not exact in f32", g.arange, g, 2^24 + 2)
   check.equal(list(g:full({ 2 }, 7)), { 7., 7. })
   check.equal(list(g:one_hot(g:arange(2), 3)), { { 1., 0., 0. }, { 0., 1., 0. } })
   check.equal(list(g:normal(0, 1, 4)), list(h:normal(0, 1, 4)))

@@ -10,7 +10,6 @@ const sl_mechanism *attend_mechanism (const char *path) {
   const sl_loaded *l;
   const sl_mechanism *m;
   snprintf (full, sizeof full, SINKLAB_TEST_BUILD "/%s", path);
-  ck_assert (sl_attention_register () == 0);
   l = sl_plugin_load (full, &e);
   ck_assert_msg (l != NULL, "%s", e.text);
   m = sl_mechanism_new (l, 0, NULL, &e);

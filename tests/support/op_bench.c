@@ -90,7 +90,7 @@ static void check_assigned (op_bench *b, sl_run r) {
     din[k].data = poisoned (b, sl_view_count (&din[k]));
   }
   r.din = din;
-  r.fresh = (1u << b->n_in) - 1;
+  r.assigns = (1u << b->n_in) - 1;
   b->op->backward (&r);
   for (int k = 0; k < b->n_in; k++) {
     for (size_t i = 0; i < sl_view_count (&din[k]); i++) {
