@@ -1,6 +1,7 @@
 --- panel.lua - panels of figures: what scripts may give, made plain for core.
 local core = require "sinklab.core"
 local check = require "sinklab.base.check"
+local schema = require "sinklab.base.schema"
 local series = require "sinklab.plot.series"
 
 local part = {}
@@ -8,49 +9,65 @@ local part = {}
 --- What a heat map shows unless told otherwise.
 part.QUANTITY = "attention weight"
 
-local PALETTES = { "blues", "viridis", "cividis", "magma", "greys", "rdbu" }
-local scale_rule = { "string", choices = { "linear", "log" } }
+local text_row = function(name, doc) return { name, "string", doc = doc } end
+local scales = { "linear", "log" }
+local title, side = text_row("title", "above it"), text_row("side", "at its left edge")
+
+--- An end of an axis or a range of colours.
+local function end_row(name, doc, default) return { name, "number string", doc = doc
+  .. "; \"data\": as far as the data", default_doc = default } end
 
 --- Options of one heat map; core checks the data and the range.
-local heat_rules = {
-  title = { "string" }, side = { "string" },
-  xlabel = { "string" }, ylabel = { "string" }, quantity = { "string" },
-  palette = { "string", choices = PALETTES },
-  vmin = { "number string" }, vmax = { "number string" },
-  scale = scale_rule, log = { "boolean" },
-  mask_upper = { "boolean" }, lead = { "string" },
-  without_first = { "boolean" },
-  tokens = { "table" }, keys = { "table" }, queries = { "table" },
+part.heat_rows = { title, side,
+  { "quantity", "string", default_doc = '"attention weight"',
+    doc = "what the colours measure" },
+  { "scale", "string", choices = scales, default_doc = '"linear"',
+    doc = "of the colours" },
+  { "log", "boolean", doc = "true is scale = \"log\"" },
+  end_row("vmin", "first colour", "0 if all data are in 0 to 1 and vmax is not given"),
+  end_row("vmax", "last colour", "1 if all data are in 0 to 1 and vmin is not given"),
+  { "palette", "string", default_doc = '"blues"',
+    doc = '"rdbu" is for values of both signs',
+    choices = { "blues", "viridis", "cividis", "magma", "greys", "rdbu" } },
+  { "without_first", "boolean", doc = [[leave out key position 1, where a sink hides the
+    rest; the colours are then from 0 to the largest value left]] },
+  { "tokens", "table", doc = "names instead of positions on both axes" },
+  { "keys", "table", doc = "names of the keys" },
+  { "queries", "table", doc = "names of the queries" },
+  { "mask_upper", "boolean", doc = "leave out keys after the query" },
+  { "lead", "string", doc = [[name of the first column, if that is no key position:
+    positions then begin at the second]] },
+  { "xlabel", "string", default_doc = '"key position", with tokens "key"' },
+  { "ylabel", "string", default_doc = '"query position", with tokens "query"' },
 }
 
--- Options of axes with numbers upright.
-local axis_rules = {
-  title = { "string" }, side = { "string" },
-  xlabel = { "string" }, ylabel = { "string" },
-  scale = scale_rule, ylog = { "boolean" },
-  ymin = { "number string" }, ymax = { "number string" },
-  aspect = { "number" }, yticks = { "table" }, bands = series.band_rule,
-}
--- Those and of axes with numbers across.
-local line_rules = {
-  xscale = scale_rule, xlog = { "boolean" },
-  xmin = { "number string" }, xmax = { "number string" }, xticks = { "table" },
-}
-for key, rule in pairs(axis_rules) do line_rules[key] = rule end
+--- Options of axes with numbers upright.
+part.axis_rows = { title, side, text_row("xlabel", "of the axis across"),
+  text_row("ylabel", "of the upright axis"),
+  { "scale", "string", choices = scales, default_doc = '"linear"', doc = [[of the upright
+    axis; points that are not positive are left out of a logarithmic axis and counted
+    below the figure]] },
+  { "ylog", "boolean", doc = "true is scale = \"log\"" },
+  end_row("ymin", "lower end", "a little below the data"),
+  end_row("ymax", "upper end", "a little above the data"),
+  { "yticks", "table", doc = "list of numbers, or { at = numbers, names = strings }" },
+  { "aspect", "number", default_doc = "1.5", doc = "width over height, 0.2 to 5" },
+  series.band_row }
 
---- One table of several rules.
-function part.merged(...)
+--- Options of axes that have numbers across too.
+part.line_rows = schema.join(part.axis_rows, {
+  { "xscale", "string", choices = scales, default_doc = '"linear"',
+    doc = "of the axis across" },
+  { "xlog", "boolean", doc = "true is xscale = \"log\"" },
+  end_row("xmin", "left end", "a little before the data"),
+  end_row("xmax", "right end", "a little after the data"),
+  { "xticks", "table", doc = "as yticks" },
+})
+
+--- The values of `o` that the rows name.
+function part.pick(o, rows)
   local out = {}
-  for _, rules in ipairs { ... } do
-    for key, rule in pairs(rules) do out[key] = rule end
-  end
-  return out
-end
-
---- The values of `o` whose keys are in `rules`.
-function part.pick(o, rules)
-  local out = {}
-  for key in pairs(rules) do out[key] = o[key] end
+  for _, row in ipairs(rows) do out[row[1]] = o[row[1]] end
   return out
 end
 
@@ -137,6 +154,15 @@ function part.axes(what, panel, list, kind)
   return panel, said
 end
 
+local heat_panel = schema.rules(schema.join(part.heat_rows, {
+  { "data", "tensor table", required = true } }))
+local line_panel = schema.rules(schema.join(part.line_rows, {
+  { "series", "table", required = true },
+  { "kind", "string", choices = { "lines", "scatter", "bars" } } }))
+local bar_panel = schema.rules(schema.join(part.axis_rows, {
+  { "series", "table", required = true }, { "names", "table", required = true },
+  { "kind", "string", choices = { "lines", "scatter", "bars" } } }))
+
 --- One panel's table for core, by its kind: a heat map if it has data; with series,
 -- bars if it has names, else what its kind says, or lines. Also what it measures and
 -- what the caption says of bands.
@@ -145,18 +171,12 @@ local function panel_of(what, given)
     check.fail("%s: expected a table, got a %s", what, type(given))
   end
   if given.series == nil then
-    local o = check.options(what, given, part.merged(heat_rules, {
-      data = { "tensor table", required = true } }))
+    local o = check.options(what, given, heat_panel)
     local data = o.data
     return part.heat(what, o, data), o.quantity or part.QUANTITY
   end
   local kind = given.kind or (given.names and "bars") or "lines"
-  local o = check.options(what, given,
-    part.merged(kind == "bars" and axis_rules or line_rules, {
-      series = { "table", required = true },
-      names = kind == "bars" and { "table", required = true } or nil,
-      kind = { "string", choices = { "lines", "scatter", "bars" } },
-    }))
+  local o = check.options(what, given, kind == "bars" and bar_panel or line_panel)
   local panel, said = part.axes(what, o, o.series, kind)
   return panel, panel.ylabel, said
 end
@@ -181,8 +201,5 @@ function part.list(what, given)
   end
   return list, #said > 0 and table.concat(said, "; ") or nil, needs
 end
-
-part.heat_rules, part.axis_rules = heat_rules, axis_rules
-part.line_rules = line_rules
 
 return part

@@ -97,8 +97,11 @@ local bands = {
   end },
 }
 
-series.band_rule = { "string", choices = { "range", "std", "sem", "quartiles" },
-  default = "range" }
+series.band_row = { "bands", "string", default = "range",
+  choices = { "range", "std", "sem", "quartiles" },
+  doc = [[what a band over runs shows: the mean with the smallest and the largest, with
+    the standard deviation or with the standard error, or quartiles about the median; the
+    caption says it]] }
 
 --- Every x of the runs, ascending, each once.
 local function all_places(what, runs)
