@@ -10,18 +10,33 @@ install(DIRECTORY scripts/sinklab scripts/experiments
 install(DIRECTORY scripts/templates scripts/data DESTINATION share/sinklab/scripts)
 install(DIRECTORY include/sinklab DESTINATION include
         FILES_MATCHING PATTERN "*.h")
-install(FILES docs/sinklab.1 DESTINATION share/man/man1)
-install(FILES docs/sinklab.3 DESTINATION share/man/man3)
-install(FILES docs/completion/sinklab
-        DESTINATION share/bash-completion/completions)
-install(FILES docs/completion/_sinklab DESTINATION share/zsh/site-functions)
-install(FILES docs/completion/sinklab.fish
-        DESTINATION share/fish/vendor_completions.d)
+
+# Man pages and completions, written by the executable. A cross build cannot run
+# it unless CMAKE_CROSSCOMPILING_EMULATOR is set.
+if(NOT CMAKE_CROSSCOMPILING OR CMAKE_CROSSCOMPILING_EMULATOR)
+  set(pages ${PROJECT_BINARY_DIR}/pages)
+  file(GLOB_RECURSE page_sources CONFIGURE_DEPENDS scripts/sinklab/*.lua)
+  add_custom_command(
+    OUTPUT ${pages}/sinklab.1 ${pages}/sinklab.3 ${pages}/sinklab
+           ${pages}/_sinklab ${pages}/sinklab.fish
+    COMMAND ${CMAKE_COMMAND} -E env
+            SINKLAB_SCRIPTS=${PROJECT_SOURCE_DIR}/scripts $<TARGET_FILE:sinklab>
+            run ${PROJECT_SOURCE_DIR}/docs/generate.lua --pages=${pages}
+            > ${PROJECT_BINARY_DIR}/pages.log
+    DEPENDS sinklab ${page_sources} ${PROJECT_SOURCE_DIR}/docs/generate.lua
+    COMMENT "Generating the man pages and completions" VERBATIM)
+  add_custom_target(pages ALL DEPENDS ${pages}/sinklab.1)
+  install(FILES ${pages}/sinklab.1 DESTINATION share/man/man1)
+  install(FILES ${pages}/sinklab.3 DESTINATION share/man/man3)
+  install(FILES ${pages}/sinklab DESTINATION share/bash-completion/completions)
+  install(FILES ${pages}/_sinklab DESTINATION share/zsh/site-functions)
+  install(FILES ${pages}/sinklab.fish
+          DESTINATION share/fish/vendor_completions.d)
+endif()
 install(FILES LICENSE README.md CHANGELOG.md DESTINATION share/doc/sinklab)
 # In docs/ there too, where README.md links to them.
 install(DIRECTORY docs DESTINATION share/doc/sinklab
-        FILES_MATCHING PATTERN "*.md" PATTERN "*.png"
-        PATTERN completion EXCLUDE)
+        FILES_MATCHING PATTERN "*.md" PATTERN "*.png")
 
 # For plugin authors: pkg-config, and find_package(sinklab).
 configure_file(cmake/sinklab.pc.in sinklab.pc @ONLY)

@@ -15,8 +15,8 @@
 
 enum { OK = 0, ERROR = 1, CLAIM_FAILED = 2, SIGNALLED = 128 };
 
-/* The options that the host takes for every command; the rest is the
-** library's. */
+/* The command line: the options that the executable reads for every command,
+** and the rest, which the library reads. */
 typedef struct arguments {
   int threads, quiet, traceback, help, n;
   char **rest;
@@ -53,7 +53,7 @@ static int parse_threads (const char *text, int *threads, sl_error *e) {
   return 0;
 }
 
-/* Takes the host's options out of argv. */
+/* Splits argv into the executable's options and the rest. */
 static int parse (arguments *a, int argc, char **argv, sl_error *e) {
   memset (a, 0, sizeof *a);
   a->rest = argv;
@@ -75,25 +75,8 @@ static int parse (arguments *a, int argc, char **argv, sl_error *e) {
   return 0;
 }
 
-/* Lua: core.host, what the library must know of the command line. */
-static int set_host (lua_State *L) {
-  const arguments *a = lua_touserdata (L, 1);
-  luaL_getsubtable (L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
-  lua_getfield (L, -1, "sinklab.core");
-  lua_newtable (L);
-  lua_pushboolean (L, a->help);
-  lua_setfield (L, -2, "help");
-  lua_createtable (L, a->n, 0);
-  for (int i = 0; i < a->n; i++) {
-    lua_pushstring (L, a->rest[i]);
-    lua_rawseti (L, -2, i + 1);
-  }
-  lua_setfield (L, -2, "arguments");
-  lua_setfield (L, -2, "host");
-  return 0;
-}
-
-/* Lua: finish (status, message) of sinklab.record.run -> true if every claim held. */
+/* Lua: finish (status, message) of sinklab.record.run -> true if every claim
+** held. */
 static int finish (lua_State *L) {
   lua_getglobal (L, "require");
   lua_pushliteral (L, "sinklab.record.run");
@@ -105,28 +88,32 @@ static int finish (lua_State *L) {
   return 1;
 }
 
-/* Lua: the command that core.host names -> what is left to the host: nil,
-** "prompt", or "script", its file and what errors call it. */
+/* Lua: main of sinklab.cli.command with the arguments and whether --help is
+** among them -> the work that is left: nil, "prompt", or "script", its file and
+** the name that errors call it. */
 static int library_command (lua_State *L) {
+  const arguments *a = lua_touserdata (L, 1);
   lua_getglobal (L, "require");
   lua_pushliteral (L, "sinklab.cli.command");
   lua_call (L, 1, 1);
   lua_getfield (L, -1, "main");
-  lua_call (L, 0, 3);
+  lua_createtable (L, a->n, 0);
+  for (int i = 0; i < a->n; i++) {
+    lua_pushstring (L, a->rest[i]);
+    lua_rawseti (L, -2, i + 1);
+  }
+  lua_pushboolean (L, a->help);
+  lua_call (L, 2, 3);
   return 3;
 }
 
-static int start (sl_session *s, arguments *a) {
+static int start (sl_session *s, const arguments *a) {
   sl_error e;
   sl_isa isa;
   if (sl_isa_choose (&isa, &e) != 0 || sl_session_open (s, a->threads, &e) != 0)
     return complain (e.text);
   s->traceback = a->traceback;
   s->quiet = a->quiet;
-  lua_pushcfunction (s->L, set_host);
-  lua_pushlightuserdata (s->L, a);
-  if (sl_session_call (s, 1, 0) != LUA_OK)
-    return complain (lua_tostring (s->L, -1));
   sl_session_watch (s);
   return OK;
 }
@@ -172,8 +159,8 @@ static int run_script (sl_session *s, const char *path, const char *shown) {
   return conclude (s, sl_session_call (s, 0, 1));
 }
 
-/* What the library has left to the host; its three results are on the stack. */
-static int host_part (sl_session *s) {
+/* The work that the command has left; its three results are on the stack. */
+static int remaining_work (sl_session *s) {
   const char *what = lua_tostring (s->L, -3);
   if (what && strcmp (what, "prompt") == 0) return conclude (s, sl_repl (s));
   if (what && strcmp (what, "script") == 0)
@@ -191,8 +178,9 @@ static int run_command (int argc, char **argv) {
   status = start (&s, &a);
   if (status == OK) {
     lua_pushcfunction (s.L, library_command);
-    code = sl_session_call (&s, 0, 3);
-    status = code == LUA_OK ? host_part (&s) : conclude (&s, code);
+    lua_pushlightuserdata (s.L, &a);
+    code = sl_session_call (&s, 1, 3);
+    status = code == LUA_OK ? remaining_work (&s) : conclude (&s, code);
   }
   sl_session_close (&s);
   return status;

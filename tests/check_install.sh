@@ -47,6 +47,17 @@ for file in bin/sinklab lib/sinklab/plugins/softmax.so \
   share/fish/vendor_completions.d/sinklab.fish share/doc/sinklab/LICENSE; do
   [ -f "$prefix/$file" ] || fail "not installed: $file"
 done
+# The generated pages are of the commands and the library that are installed.
+for shell in bash:share/bash-completion/completions/sinklab \
+  zsh:share/zsh/site-functions/_sinklab \
+  fish:share/fish/vendor_completions.d/sinklab.fish; do
+  "$prefix/bin/sinklab" completion "${shell%%:*}" |
+    cmp - "$prefix/${shell#*:}" || fail "stale: ${shell#*:}"
+done
+grep -q '^\.SS run SCRIPT' "$prefix/share/man/man1/sinklab.1" ||
+  fail "sinklab.1 has no command run"
+grep -q 'lab.sinks' "$prefix/share/man/man3/sinklab.3" ||
+  fail "sinklab.3 has no lab.sinks"
 # The guides and figures of the installed README are where it links to.
 grep -o 'docs/[a-z0-9/-]*\.[a-z]*' "$prefix/share/doc/sinklab/README.md" |
   sort -u >"$work/links"

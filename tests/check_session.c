@@ -147,6 +147,7 @@ static void check_page (const char *path) {
   replay (text, record != NULL, page);
   if (page) fclose (page);
   sl_free (text);
+  terminal_ready (); /* a Ctrl-D before the prompt reads keys would be lost */
   terminal_type ("\004");
   terminal_wait ();
 }

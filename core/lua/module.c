@@ -81,7 +81,7 @@ int luaopen_sinklab (lua_State *L) {
   lua_setfield (L, LUA_REGISTRYINDEX, HOLDER);
   lua_getglobal (L, "require");
   lua_pushvalue (L, -1);
-  lua_pushliteral (L, "sinklab.base.foreign");
+  lua_pushliteral (L, "sinklab.cli.stock_lua");
   lua_call (L, 1, 0);
   lua_pushliteral (L, "sinklab");
   lua_call (L, 1, 1);

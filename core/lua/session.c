@@ -135,6 +135,7 @@ static int open_library (lua_State *L) {
   lua_rawsetp (L, LUA_REGISTRYINDEX, &session_key);
   luaL_requiref (L, "sinklab.core", sl_lua_open_core, 0);
   add_searcher (L, s->scripts);
+  sl_session_at_exit (s);
   return 0;
 }
 
@@ -230,7 +231,7 @@ static void blame_script (lua_State *L) {
 ** it. */
 static int suggest (lua_State *L) {
   lua_getglobal (L, "require");
-  lua_pushliteral (L, "sinklab.base.suggest");
+  lua_pushliteral (L, "sinklab.prompt.undefined");
   lua_call (L, 1, 1);
   lua_insert (L, 1);
   lua_call (L, 1, 1);

@@ -47,22 +47,25 @@ int sl_session_call (sl_session *s, int n_args, int n_results);
 int sl_session_load (sl_session *s, const char *path, const char *shown,
                      sl_error *e);
 
-/* Replace coroutine.resume and coroutine.wrap by ones that tell which thread of
-** Lua runs, so that a signal reaches it. */
+/* Replace coroutine.resume and coroutine.wrap by functions that keep track of
+** the running Lua thread, so that a signal reaches it. */
 void sl_session_coroutines (lua_State *L);
 
-/* SIGINT, SIGTERM and the first SIGPIPE set sl_interrupted and, some thousand
-** instructions later, raise in the Lua code that is still running: the grace
-** lets a library function whose C loop was stopped put its results in order
-** first. */
+/* SIGINT, SIGTERM and the first SIGPIPE set sl_interrupted and raise an error in
+** the running Lua code 100000 instructions later: before that, a library
+** function whose C loop was stopped stores its results. */
 void sl_session_watch (sl_session *s);
-/* Ctrl-C pressed again before the first one was heard ends the process; but so
-** many more presses (0 by default) only say that work is being stopped. */
+/* A second Ctrl-C before the first one has stopped the code ends the process.
+** With presses > 0 (default 0), so many of them only print a message. */
 void sl_session_patience (int presses);
-/* Start the grace anew. */
+/* Count the 100000 instructions from now on. */
 void sl_session_grace (lua_State *L);
 /* Forget an interrupt that has been reported. */
 void sl_session_calm (sl_session *s);
+
+/* Close the run of the session when the process exits while its Lua state is
+** open, as by os.exit (). Called from Lua. */
+void sl_session_at_exit (sl_session *s);
 
 /* Put sinklab into a Lua state that another program made, which stays its
 ** owner: "sinklab.core" and the library can be required afterwards, and the

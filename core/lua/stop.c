@@ -1,18 +1,21 @@
-/* stop.c - how a signal stops Lua code, wherever it runs. */
+/* stop.c - how a signal or the end of the process stops Lua code, wherever it
+** runs. */
 #include "base/interrupt.h"
 #include "lua/lua_common.h"
 #include "lua/session.h"
 #include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 /* Instructions between a signal and the error it becomes. */
 enum { INTERRUPT_GRACE = 100000 };
 
-/* Coroutines. A signal has to reach the thread of Lua that runs, which may be a
-** coroutine: resume and wrap keep a list of those that do, each above the one
-** that resumed it. Lua's own would not tell. */
+/* Coroutines. A signal has to reach the Lua thread that runs, which may be a
+** coroutine: resume and wrap keep a list of the running ones, each above its
+** resumer. Lua's own functions keep none. */
 
 typedef struct running {
   lua_State *L;
@@ -30,7 +33,7 @@ static int resume (lua_State *L, lua_State *co, int n) {
     return -1;
   }
   lua_xmove (L, co, n);
-  atomic_signal_fence (memory_order_seq_cst); /* r is whole before it is seen */
+  atomic_signal_fence (memory_order_seq_cst); /* r is whole when it is read */
   top_running = &r;
   status = lua_resume (co, L, n, &got);
   top_running = r.below;
@@ -95,8 +98,8 @@ void sl_session_coroutines (lua_State *L) {
   lua_pop (L, 1);
 }
 
-/* Signals. The handler that base installed sets the flag; ours calls it, then
-** asks Lua to stop. lua_sethook is made to be called from a signal handler. */
+/* Signals. The handler of base/interrupt.c sets the flag; ours calls it, then
+** asks Lua to stop. lua_sethook may be called from a signal handler. */
 
 static running bottom;
 static struct sigaction base_action[2]; /* SIGINT, SIGTERM */
@@ -104,11 +107,11 @@ static volatile sig_atomic_t grace = INTERRUPT_GRACE, patience;
 
 static void stop_soon (void);
 
-/* Code that catches the error and goes on is interrupted again, ever sooner, so
-** that a loop around pcall ends too. */
+/* Code that catches the error and goes on is interrupted again after a tenth of
+** the instructions, so that a loop around pcall ends too. */
 static void interrupt_hook (lua_State *L, lua_Debug *ar) {
   (void)ar;
-  if (!sl_interrupted) { /* reported meanwhile: a coroutine that slept */
+  if (!sl_interrupted) { /* reported while this coroutine was suspended */
     lua_sethook (L, NULL, 0, 0);
     return;
   }
@@ -147,8 +150,8 @@ static void on_signal (int number) {
   stop_soon ();
 }
 
-/* The reader of the output has gone. Once: what is still written raises it
-** again. */
+/* The reader of the output has gone. Ignored from then on: the output that is
+** still written would raise the signal again. */
 static void on_pipe (int number) {
   signal (number, SIG_IGN);
   if (!sl_interrupted) sl_interrupted = number;
@@ -171,4 +174,53 @@ void sl_session_calm (sl_session *s) {
   lua_sethook (s->L, NULL, 0, 0);
   grace = INTERRUPT_GRACE;
   sl_interrupted = 0;
+}
+
+/* The end of the process. os.exit () and exit () end it while Lua code runs: the
+** record of the run is closed first. */
+
+static sl_session *open_session;
+
+/* Lua: (argument of os.exit) -> nothing; closes the run, if there is one. */
+static int close_run (lua_State *L) {
+  luaL_getsubtable (L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
+  if (lua_getfield (L, -1, "sinklab.record.run") != LUA_TTABLE) return 0;
+  lua_getfield (L, -1, "exit");
+  lua_pushvalue (L, 1);
+  lua_call (L, 1, 0);
+  return 0;
+}
+
+static void on_exit_of_process (void) {
+  lua_State *L;
+  lua_Debug ar;
+  if (!open_session) return;
+  L = top_running ? top_running->L : open_session->L;
+  open_session = NULL;
+  if (!lua_checkstack (L, 4)) return;
+  lua_pushcfunction (L, close_run);
+  /* The function that runs is os.exit: its first argument. */
+  if (!lua_getstack (L, 0, &ar) || !lua_getlocal (L, &ar, 1)) lua_pushnil (L);
+  if (lua_pcall (L, 1, 0, 0) != LUA_OK)
+    fprintf (stderr, "sinklab: %s\n", lua_tostring (L, -1));
+}
+
+static int forget_session (lua_State *L) {
+  sl_session **s = lua_touserdata (L, 1);
+  if (open_session == *s) open_session = NULL;
+  return 0;
+}
+
+void sl_session_at_exit (sl_session *s) {
+  static int installed;
+  lua_State *L = s->L;
+  sl_session **guard = lua_newuserdatauv (L, sizeof *guard, 0);
+  *guard = s;
+  lua_createtable (L, 0, 1);
+  lua_pushcfunction (L, forget_session);
+  lua_setfield (L, -2, "__gc");
+  lua_setmetatable (L, -2);
+  lua_rawsetp (L, LUA_REGISTRYINDEX, &open_session);
+  open_session = s;
+  if (!installed) installed = atexit (on_exit_of_process) == 0;
 }

@@ -67,8 +67,8 @@ static int attention (lua_State *L) {
   return 2;
 }
 
-/* The module, and core.host as a script's options want it. Argument: argv from
-** the first option on, NULL-ended. */
+/* Adds the module and enters the context from which lab.options reads. Argument:
+** argv from the first option on, NULL-ended. */
 static int prepare (lua_State *L) {
   static const luaL_Reg module[] = { { "threads", threads },
                                      { "peak", peak },
@@ -81,7 +81,10 @@ static int prepare (lua_State *L) {
   lua_pushliteral (L, SINKLAB_BENCH_SOURCE);
   lua_setfield (L, -2, "source");
   lua_setfield (L, -2, "bench");
-  lua_getfield (L, -1, "sinklab.core");
+  lua_getglobal (L, "require");
+  lua_pushliteral (L, "sinklab.cli.context");
+  lua_call (L, 1, 1);
+  lua_getfield (L, -1, "enter");
   lua_newtable (L);
   lua_newtable (L);
   for (lua_Integer n = 0; *argument; argument++) {
@@ -94,7 +97,7 @@ static int prepare (lua_State *L) {
     lua_rawseti (L, -2, ++n);
   }
   lua_setfield (L, -2, "arguments");
-  lua_setfield (L, -2, "host");
+  lua_call (L, 1, 0);
   return 0;
 }
 

@@ -129,7 +129,7 @@ check.test("plugin list and info", function()
     check.contains(r.out, part)
   end
   local cases = {
-    { want = "plugin needs to be told what", "plugin" },
+    { want = "plugin needs an action: sinklab plugin list|info", "plugin" },
     { want = "no action 'lst' (did you mean 'list'?)", "plugin", "lst" },
     { want = "plugin info needs a name", "plugin", "info" },
     { want = "unexpected argument 'x'", "plugin", "list", "x" },

@@ -148,6 +148,13 @@ check.test("what may follow", function()
     .. "--quiet --second= --third= --threads= --traceback")
 end)
 
+--- The folder of the generated pages.
+local pages = folder .. "/pages"
+do
+  local r = sinklab("run", source .. "/docs/generate.lua", "--pages=" .. pages)
+  if r.code ~= 0 then error(r.err) end
+end
+
 --- What bash completes a line to.
 local function bash(line)
   process.write(folder .. "/complete.sh", [[
@@ -156,7 +163,7 @@ local function bash(line)
     _sinklab
     printf '%s\n' "${COMPREPLY[@]}"]])
   local r = process.shell(("cd '%s' && bash complete.sh "
-    .. "'%s/docs/completion/sinklab' '%s'"):format(folder, source, binary .. " " .. line))
+    .. "'%s/sinklab' '%s'"):format(folder, pages, binary .. " " .. line))
   check.equal({ r.code, r.err }, { 0, "" }, line)
   return (r.out:gsub("%s+$", ""):gsub("\n", " "))
 end
@@ -173,18 +180,16 @@ end)
 check.test("the scripts of zsh and fish are well formed", function()
   for shell, file in pairs { zsh = "_sinklab", fish = "sinklab.fish" } do
     if os.execute("command -v " .. shell .. " >/dev/null") then
-      local r = process.shell(("%s -n '%s/docs/completion/%s'"):format(shell, source,
-        file))
+      local r = process.shell(("%s -n '%s/%s'"):format(shell, pages, file))
       check.equal({ r.code, r.err }, { 0, "" }, shell)
     end
-    check.equal(sinklab("completion", shell).out,
-      process.read(source .. "/docs/completion/" .. file))
+    check.equal(sinklab("completion", shell).out, process.read(pages .. "/" .. file))
   end
 end)
 
 -- Pages.
 
-check.test("the generated pages are what the doc comments and commands say", function()
+check.test("the reference is what the doc comments say", function()
   local r = sinklab("run", source .. "/docs/generate.lua", "--check")
   check.equal({ r.code, r.err, r.out }, { 0, "", "" })
 end)
@@ -192,7 +197,6 @@ end)
 check.test("a page that is stale is named", function()
   process.shell(("mkdir -p '%s/docs' && cp '%s/docs/generate.lua' '%s/docs'"):format(
     folder, source, folder))
-  process.shell(("mkdir -p '%s/docs/completion'"):format(folder))
   local generate = folder .. "/docs/generate.lua"
   local r = sinklab("run", generate)
   check.equal(r.code, 0, r.err)
@@ -205,9 +209,9 @@ check.test("a page that is stale is named", function()
   check.contains(r.err, "try: build/sinklab run docs/generate.lua")
 end)
 
-check.test("the man pages are ones that man can read", function()
+check.test("man can read the man pages", function()
   for _, page in ipairs { "sinklab.1", "sinklab.3" } do
-    local text = process.read(source .. "/docs/" .. page)
+    local text = process.read(pages .. "/" .. page)
     check.contains(text, ".SH NAME\nsinklab \\- ")
     for line in text:gmatch "[^\n]+" do -- every request is one of man's
       local request = line:match "^[.'](%S*)"

@@ -6,6 +6,7 @@ local core = require "sinklab.core"
 local doc = require "sinklab.help.doc"
 local help = require "sinklab.help"
 local lab = require "sinklab"
+local contexts = require "sinklab.cli.context"
 local options = require "sinklab.base.check"
 local schema = require "sinklab.base.schema"
 
@@ -174,17 +175,17 @@ end
 
 --- An example as a script would run it, its output thrown away; nil, or what it raised.
 local function run(entry)
-  local host, print_it, write_it = core.host, print, io.write
+  local program, print_it, write_it = contexts.enter { arguments = {} }, print, io.write
   local f, message = load('local lab = require "sinklab" ' .. entry.example,
     "=" .. entry.name, "t")
   local ok = false
-  core.host = { arguments = {} }
   function _G.print(...)
     for i = 1, select("#", ...) do tostring((select(i, ...))) end
   end
   function io.write() end
   if f then ok, message = pcall(f) end
-  core.host, _G.print, io.write = host, print_it, write_it
+  contexts.enter(program)
+  _G.print, io.write = print_it, write_it
   return not ok and ("the example of %s: %s"):format(entry.name, message) or nil
 end
 
@@ -224,8 +225,7 @@ check.test("every option is in the doc comment", function()
 end)
 
 check.test("wrong use of any function is told in a sentence", function()
-  local host, write_it = core.host, io.write
-  core.host = { arguments = {} }
+  local program, write_it = contexts.enter { arguments = {} }, io.write
   function io.write() end
   local raw = {}
   for _, entry in ipairs(help.index()) do
@@ -242,7 +242,8 @@ check.test("wrong use of any function is told in a sentence", function()
       end
     end
   end
-  core.host, io.write = host, write_it
+  contexts.enter(program)
+  io.write = write_it
   check.equal(table.concat(raw, "\n"), "")
 end)
 

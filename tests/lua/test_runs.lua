@@ -250,7 +250,7 @@ end)
 check.test("eight writers killed at random lose no committed record", function()
   process.shell("rm -rf '" .. folder .. "/runs'")
   process.write(folder .. "/writer.lua", [[
-local core, records = require "sinklab.core", require "sinklab.record.records"
+local core, index = require "sinklab.core", require "sinklab.record.index"
 local who = require "sinklab".options { who = 1 }.who
 local log <close> = io.open("committed" .. who, "w")
 log:setvbuf "no"
@@ -259,7 +259,7 @@ for i = 1, 100000 do
   core.make_folders(folder)
   assert(core.file_write(folder .. "/run.json", '{"options": {"who": ' .. who
     .. '}, "results": {"n": ' .. i .. '}, "claims": [], "status": "complete"}'))
-  assert(records.note(folder))
+  assert(index.update(folder))
   log:write(folder:sub(6), "\n")
 end]])
   -- Each is killed some hundredths of a second after its first commit (generator with

@@ -1,7 +1,7 @@
 --- json.lua - lab.json: Lua values as JSON text, with the order of keys kept.
 local core = require "sinklab.core"
 local schema = require "sinklab.base.schema"
-local valid_utf8 = require "sinklab.base.valid_utf8"
+local valid_utf8 = require "sinklab.base.strings".valid_utf8
 
 local json = { null = core.json_null }
 

@@ -10,7 +10,7 @@
 --     words = { { "RUN_DIR", "a run directory", many = true, complete = "folder" } },
 --     options = { { "seed", "N", kind = "whole", doc = "of the draws, default 0" },
 --                 { "json", doc = "print JSON" } },
---     run = function(words, given) ... end,      -- given.seed, given.json
+--     run = function(words, given, context) ... end, -- given.seed, given.json
 --   }
 --
 -- A word: its name as usage shows it, what an error calls it; `optional`, `many` (the
@@ -20,10 +20,12 @@
 -- `complete` is that of a word.
 -- In `given` a dash in the name is an underscore. `actions` in place of `words` and
 -- `run` is a list of such tables with a `name` each: sinklab plugin list, ...
--- `more` is a function that prints what else --help should say. A command refuses by
--- `command.refuse`, and ends with another status by core.quit (status).
+-- `more` is a function that prints more text for --help. A command refuses by
+-- `command.refuse`, and ends with another status by core.quit (status). The context is
+-- that of cli/context.lua; with `others` it gets the options that the table lacks.
 local core = require "sinklab.core"
 local check = require "sinklab.base.check"
+local contexts = require "sinklab.cli.context"
 local text = require "sinklab.base.text"
 
 local did_you_mean = check.did_you_mean
@@ -145,8 +147,8 @@ local function read_value(o, value)
   return read
 end
 
---- Words and options of the command line, as a command's table wants them. What
--- `others` lets pass is left in core.host.arguments.
+--- Words and options of the command line, checked by a command's table; and, if the
+-- table has `others`, the options that it does not name.
 local function read(name, spec, arguments)
   local words, given, others = {}, {}, {}
   local usage = usage_or_help(name, spec)
@@ -179,8 +181,7 @@ local function read(name, spec, arguments)
       words[#words + 1] = argument
     end
   end
-  core.host.arguments = others
-  return words, given
+  return words, given, others
 end
 
 local function count_words(name, spec, words)
@@ -244,7 +245,8 @@ function command.action(name, spec, action)
 end
 
 --- Run the command `name` with these arguments of the command line.
-function command.run(name, spec, arguments)
+-- @param context  of the program that the command may start; see cli/context.lua
+function command.run(name, spec, arguments, context)
   if spec.actions then
     local action, rest = nil, {}
     for _, argument in ipairs(arguments) do
@@ -255,17 +257,19 @@ function command.run(name, spec, arguments)
       end
     end
     if action then
-      return command.run(name .. " " .. action, command.action(name, spec, action), rest)
-    elseif not core.host.help then
-      refuse("%s needs to be told what: sinklab %s %s", name, name,
+      return command.run(name .. " " .. action, command.action(name, spec, action), rest,
+        context)
+    elseif not context.help then
+      refuse("%s needs an action: sinklab %s %s", name, name,
         table.concat(command.action_names(spec), "|"))
     end
   end
-  if core.host.help and not spec.helps then return command.help(name, spec) end
-  local words, given = read(name, spec, arguments)
-  if core.host.help and #words == 0 then return command.help(name, spec) end
+  if context.help and not spec.helps then return command.help(name, spec) end
+  local words, given, others = read(name, spec, arguments)
+  context.arguments = others
+  if context.help and #words == 0 then return command.help(name, spec) end
   count_words(name, spec, words)
-  return spec.run(words, given)
+  return spec.run(words, given, context)
 end
 
 local function unknown(word)
@@ -281,23 +285,26 @@ function command.is_known(word)
   end
 end
 
---- Run the command of core.host.arguments. Returns what the host has to do: nothing,
--- "prompt", or "script", the file and the name that errors call it.
-function command.main()
-  local arguments, host = core.host.arguments, core.host
+--- Run the command that the executable was started with.
+-- @param arguments  of the command line, without the executable's own options
+-- @param help       whether --help was among them
+-- @return the rest of the work, which is the executable's: nil, "prompt", or "script",
+--         the file and the name that errors call it
+function command.main(arguments, help)
   local word = arguments[1]
   if word == "--version" then
     word = "version"
   elseif not word or word:sub(1, 1) == "-" then
     -- Options alone are the prompt's.
-    word = host.help and "help" or "repl"
-    host.help = false
+    word = help and "help" or "repl"
+    help = false
     table.insert(arguments, 1, word)
   end
   if not command.is_known(word) then unknown(word) end
-  host.arguments = {}
+  local context = { arguments = {}, help = help }
+  contexts.enter(context)
   local rest = table.move(arguments, 2, #arguments, 1, {})
-  return command.run(word, command.find(word), rest)
+  return command.run(word, command.find(word), rest, context)
 end
 
 return command

@@ -1,6 +1,7 @@
 --- options.lua - lab.options: a script's --key=VALUE options from a table of defaults.
 local core = require "sinklab.core"
 local check = require "sinklab.base.check"
+local contexts = require "sinklab.cli.context"
 local text = require "sinklab.base.text"
 
 local options = {}
@@ -146,24 +147,24 @@ local function read(o, s)
   return list
 end
 
-local function unknown(key, specs)
-  local names, host = {}, core.host
+local function unknown(key, specs, context)
+  local names = {}
   for name in pairs(specs) do names[#names + 1] = name end
   for _, name in ipairs(reserved) do
-    -- In another program some are not taken, or they would not have come here.
-    if host.foreign and name == key then
-      refuse("--%s: only `sinklab run %s` takes it", key, tostring(host.script))
+    -- A stock Lua takes some of them only.
+    if context.stock and name == key then
+      refuse("--%s: only `sinklab run %s` takes it", key, tostring(context.script))
     end
     names[#names + 1] = name
   end
   refuse("--%s: no such option%s", key, check.did_you_mean(plain(key), names,
-    "\n  try: sinklab run " .. tostring(host.script) .. " --help", "--%s"))
+    "\n  try: sinklab run " .. tostring(context.script) .. " --help", "--%s"))
 end
 
 --- The values of the command line, by name.
-local function parse(arguments, specs)
+local function parse(context, specs)
   local values = {}
-  for _, argument in ipairs(arguments) do
+  for _, argument in ipairs(context.arguments) do
     local key, value = argument:match "^%-%-([^=]+)=(.*)$"
     key = key or argument:sub(3)
     local o = specs[plain(key)]
@@ -171,7 +172,7 @@ local function parse(arguments, specs)
       o = specs[plain(key:sub(4))]
       if o and o.type == "true or false" then value = "false" else o = nil end
     end
-    if not o then unknown(key, specs) end
+    if not o then unknown(key, specs, context) end
     if not value and o.type == "true or false" then value = "true" end
     if not value then
       refuse("--%s needs a value: write --%s=VALUE", o.name, o.name)
@@ -238,7 +239,8 @@ function options.options(defaults)
   if type(defaults) ~= "table" then
     fail("lab.options: expected a table of defaults, got a %s", type(defaults))
   end
-  if core.host.options then fail "lab.options: a script has one table of options" end
+  local context = contexts.current()
+  if context.options then fail "lab.options: a script has one table of options" end
   local specs, names = {}, {}
   for name, given in pairs(defaults) do
     specs[name] = declare(name, given)
@@ -249,15 +251,15 @@ function options.options(defaults)
       if why then fail("lab.options: the default of '%s' %s", name, why) end
     end
   end
-  if core.host.help then
+  if context.help then
     help(specs)
     core.quit(0)
   end
-  local values = parse(core.host.arguments, specs)
+  local values = parse(context, specs)
   for name, o in pairs(specs) do
     if values[name] == nil then values[name] = o.default end
   end
-  if core.host.script then core.host.options = values end
+  if context.script then context.options = values end
   return setmetatable(values, {
     __name = "sinklab.options",
     __index = function(_, name)
@@ -272,9 +274,10 @@ end
 
 --- Raise if the command line gave options that no lab.options has read.
 function options.unread()
-  if core.host.foreign then return end -- they may be for others
-  local first = core.host.arguments[1]
-  if first and not core.host.options then
+  local context = contexts.current()
+  if context.stock then return end -- they may be for others
+  local first = context.arguments[1]
+  if first and not context.options then
     refuse("%s: this script has no options of its own", first:match "^[^=]+")
   end
 end

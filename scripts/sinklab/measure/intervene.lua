@@ -2,7 +2,7 @@
 local core = require "sinklab.core"
 local check = require "sinklab.base.check"
 local dense = require "sinklab.theorem.dense_attention"
-local join = require "sinklab.base.join"
+local join = require "sinklab.base.tensors".join
 local progress = require "sinklab.base.progress"
 local read_heads = require "sinklab.measure.heads"
 local segments = require "sinklab.measure.segments"

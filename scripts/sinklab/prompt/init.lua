@@ -4,6 +4,7 @@
 local core = require "sinklab.core"
 local check = require "sinklab.base.check"
 local command = require "sinklab.cli.command"
+local contexts = require "sinklab.cli.context"
 local scan = require "sinklab.prompt.scan"
 local text = require "sinklab.base.text"
 
@@ -90,15 +91,15 @@ function commands.time(rest)
 end
 
 --- Run a script that is found; its results.
-local function run_script(words)
-  local what, path, shown = command.run("run", command.find "run", words)
-  if what ~= "script" then return {} end -- --help has been answered
+local function run_script(words, context)
+  local what, path, shown = command.run("run", command.find "run", words, context)
+  if what ~= "script" then return {} end -- --help was given
   local f, message = loadfile(path, "t")
   if not f then error(message, 0) end
   local search = package.path
   local folder = path:match "^(.*)/[^/]*$" or "."
   package.path = ("%s/?.lua;%s/?/init.lua;%s"):format(folder, folder, search)
-  local results = table.pack(pcall(f, table.unpack(core.host.arguments)))
+  local results = table.pack(pcall(f, table.unpack(context.arguments)))
   package.path = search
   if not results[1] then error(results[2], 0) end
   return table.move(results, 2, results.n, 1, { n = results.n - 1 }), shown
@@ -107,24 +108,24 @@ end
 --- %run: a script as `sinklab run` would, but in here: its globals stay, and its run
 -- is closed when it ends.
 function commands.run(rest)
-  local words, host = {}, core.host
-  core.host = { arguments = {}, help = false }
+  local words, context = {}, { arguments = {}, help = false }
+  local prompt = contexts.enter(context)
   for word in rest:gmatch "%S+" do
     if word == "--help" then
-      core.host.help = true
+      context.help = true
     else
       words[#words + 1] = word
     end
   end
   local finish = require "sinklab.record.run".finish
-  local ok, outcome = pcall(run_script, words)
-  local quit = not ok and type(outcome) == "userdata" -- core.quit: done, in peace
+  local ok, outcome = pcall(run_script, words, context)
+  local quit = not ok and type(outcome) == "userdata" -- core.quit
   if ok or quit then
     finish "complete"
   else
     finish(core.interrupted() and "interrupted" or "failed", tostring(outcome))
   end
-  core.host = host
+  contexts.enter(prompt)
   rawset(_G, "arg", nil)
   if quit then return end
   if not ok then error(outcome, 0) end

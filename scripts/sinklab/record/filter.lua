@@ -1,6 +1,6 @@
 --- filter.lua - conditions on runs, "lr<=1e-3", as SQL with bound values.
 local check = require "sinklab.base.check"
-local records = require "sinklab.record.records"
+local index = require "sinklab.record.index"
 
 local filter = {}
 
@@ -8,7 +8,7 @@ local operators = { ["="] = true, ["!="] = true, ["<"] = true, ["<="] = true,
   [">"] = true, [">="] = true, ["~"] = true }
 
 local columns = { folder = true }
-for _, name in ipairs(records.columns) do columns[name] = true end
+for _, name in ipairs(index.columns) do columns[name] = true end
 
 --- What a key means: SQL for its value in run r, and the values bound in it. nil: there
 -- is no such key.

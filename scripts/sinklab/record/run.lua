@@ -3,11 +3,12 @@
 -- The keys of run.json are an interface: docs/run.md says what they mean.
 local core = require "sinklab.core"
 local check = require "sinklab.base.check"
-local schema = require "sinklab.base.schema"
-local csv = require "sinklab.base.csv"
 local json = require "sinklab.base.json"
+local schema = require "sinklab.base.schema"
+local contexts = require "sinklab.cli.context"
 local options = require "sinklab.cli.options"
-local records = require "sinklab.record.records"
+local entries = require "sinklab.record.entries"
+local index = require "sinklab.record.index"
 local text = require "sinklab.base.text"
 
 local fail = check.fail
@@ -16,23 +17,6 @@ local module, methods = {}, {}
 local record_keys = { "sinklab", "script", "options", "seed", "dtype", "threads",
   "isa", "started", "wall_s", "status", "error", "plugins", "results", "claims",
   "files" }
-local train_keys = { "steps", "stopped_by", "loss", "max_abs_error", "wall_s",
-  "steps_per_s" }
-local eval_keys = { "samples", "max_abs_error", "mse", "loss" }
-local csv_keys = { "step", "loss", "max_abs_error", "lr", "time" }
-local head_keys = { "layer", "head", "first_mean", "first_min", "first_std",
-  "first_all", "trigger_first", "row_mass", "first_over_rowsum", "contribution",
-  "entropy",
-  "value_norm", "rate" }
-local sinks_keys = { "samples", "threshold", "maps", "first", "first_over_rowsum",
-  "row_mass",
-  "contribution", "heads" }
-
-local function is_tensor(value)
-  return type(value) == "userdata" and core.is_tensor ~= nil
-      and core.is_tensor(value)
-end
-
 local label_row = { "label", "string", doc = "letters, digits and _ . - = +" }
 local name_row = { "name", "string", doc = label_row.doc }
 
@@ -43,7 +27,7 @@ local function check_label(what, label)
   end
 end
 
---- Raise what a write refused.
+--- Raise the message of a write that failed.
 local function must(ok, message)
   if not ok then fail("%s", message) end
 end
@@ -67,23 +51,23 @@ local function write(self)
   must(core.file_write(self.folder .. "/run.json", json.encode(record) .. "\n"))
 end
 
---- Write the record. After an interrupt this is where the script ends: what it had
--- is kept, and what it would do next (measure, draw, claim) is not begun.
+--- Write the record. After an interrupt the script ends here: its results so far are
+-- kept, and its next step (measuring, drawing, claiming) does not start.
 local function save(self)
   write(self)
   core.stop_if_interrupted()
 end
 
---- Put the record into the index of runs (records.lua). The directory is what counts, so
--- trouble with the index is only said.
-local function note(self)
-  local ok, message = records.note(self.folder, self.chosen)
+--- Put the record into the index of runs. The directory is the record, so a failure of
+-- the index is a warning.
+local function put_in_index(self)
+  local ok, message = index.update(self.folder, self.chosen)
   if not ok and not core.quiet() then
     io.stderr:write(("the index of runs: %s\n"):format(message))
   end
 end
 
---- A file of the run by its name; the record lists it.
+--- The path of a file of the run; its name is added to the record.
 local function file(self, name)
   local files = self.record.files
   for _, known in ipairs(files) do
@@ -93,24 +77,7 @@ local function file(self, name)
   return self.folder .. "/" .. name
 end
 
--- What is added.
-
---- What of a table goes into the record: tensors, functions and `leave` do not.
-local function plain(t, leave)
-  local out = {}
-  for key, value in pairs(t) do
-    if key ~= leave and type(value) ~= "function" and type(value) ~= "userdata" then
-      out[key] = value
-    end
-  end
-  return out
-end
-
-local function train_record(log)
-  local out = plain(log, "log")
-  out.eval = nil
-  return json.object(out, train_keys)
-end
+-- Results.
 
 -- Maps of a measurement that are kept as arrays, LABEL-NAME.npy; of more numbers than
 -- this (64 MB) none are.
@@ -121,51 +88,13 @@ local function save_maps(self, label, sinks)
   local names
   for _, map in ipairs(maps) do
     local tensor = rawget(sinks, map)
-    if is_tensor(tensor) and tensor.count <= MOST_NUMBERS then
+    if core.is_tensor(tensor) and tensor.count <= MOST_NUMBERS then
       names = names or {}
       names[map] = label .. "-" .. map .. ".npy"
       must(core.save_npy(file(self, names[map]), tensor))
     end
   end
   return names and json.object(names, maps)
-end
-
-local function sinks_record(sinks)
-  local out = plain(sinks.record and sinks:record() or sinks)
-  local heads = out.heads or {}
-  out.heads = json.array {}
-  for i, head in ipairs(heads) do
-    out.heads[i] = json.object(plain(head), head_keys)
-  end
-  for _, key in ipairs { "first", "first_over_rowsum", "row_mass", "contribution" } do
-    if type(out[key]) == "table" then
-      out[key] = json.object(plain(out[key]), { "min", "mean", "max" })
-    end
-  end
-  return json.object(out, sinks_keys)
-end
-
---- A training log as CSV: the known columns first, probes after them by name.
-local function training_csv(log)
-  local columns, seen, probes = {}, {}, {}
-  for _, key in ipairs(csv_keys) do seen[key] = true end
-  for _, entry in ipairs(log) do
-    for key in pairs(entry) do
-      if not seen[key] then
-        seen[key] = true
-        probes[#probes + 1] = key
-      end
-    end
-  end
-  table.sort(probes)
-  table.move(csv_keys, 1, #csv_keys, 1, columns)
-  table.move(probes, 1, #probes, #columns + 1, columns)
-  local rows = {}
-  for i, entry in ipairs(log) do
-    rows[i] = {}
-    for j, key in ipairs(columns) do rows[i][j] = entry[key] end
-  end
-  return csv.text(columns, rows)
 end
 
 methods.csv = schema.func("run:csv", {
@@ -177,7 +106,7 @@ methods.csv = schema.func("run:csv", {
     run:csv("mine", { { step = 1, loss = 0.5, lr = 1e-3, time = 0.1 } })]],
 }, function(self, label, log)
   check_label("run:csv", label)
-  must(core.file_write(file(self, "train-" .. label .. ".csv"), training_csv(log)))
+  must(core.file_write(file(self, "train-" .. label .. ".csv"), entries.csv(log)))
   save(self)
 end)
 
@@ -201,11 +130,11 @@ methods.add = schema.func("run:add", {
     fail("run:add: the label '%s' is taken by run.%s itself", label, label)
   end
   if self.added[label] then fail("run:add: '%s' has been added before", label) end
-  local out = plain(results)
-  if results.train then out.train = train_record(results.train) end
+  local out = entries.plain(results)
+  if results.train then out.train = entries.train(results.train) end
   local eval = results.eval or (results.train and results.train.eval)
-  out.eval = eval and json.object(plain(eval), eval_keys)
-  if results.sinks then out.sinks = sinks_record(results.sinks) end
+  out.eval = eval and entries.eval(eval)
+  if results.sinks then out.sinks = entries.sinks(results.sinks) end
   json.encode(out) -- raises before anything is kept
   if results.sinks then out.sinks.maps = save_maps(self, label, results.sinks) end
   self.record.results[label] = json.object(out, { "train", "eval", "sinks" })
@@ -293,26 +222,6 @@ end)
 
 -- Claims.
 
-local operators = {
-  [">="] = function(a, b) return a >= b end,
-  ["<="] = function(a, b) return a <= b end,
-  [">"] = function(a, b) return a > b end,
-  ["<"] = function(a, b) return a < b end,
-  ["=="] = function(a, b) return a == b end,
-}
-
---- A number with as many digits as tell it from the other one.
-local function in_words(x, other)
-  if x ~= x then return "NaN" end
-  for digits = 6, 17, 4 do
-    local format = ("%%.%dg"):format(digits)
-    if x == other or format:format(x) ~= format:format(other) then
-      return format:format(x)
-    end
-  end
-  return ("%.17g"):format(x)
-end
-
 methods.claim = schema.func("run:claim", {
   doc = "State what the run shows and record whether it does.",
   args = {
@@ -324,17 +233,15 @@ methods.claim = schema.func("run:claim", {
   returns = "whether it holds; if one claim of a script does not, sinklab exits with 2",
   example = [[lab.run():claim("softmax: the head sinks", 0.998, ">=", 0.98)]],
 }, function(self, claim, value, op, bound)
-  local holds = operators[op](value, bound)
+  local entry, line = entries.claim(claim, value, op, bound)
   local claims = self.record.claims
-  claims[#claims + 1] = json.object({ text = claim, value = value, op = op,
-    bound = bound, holds = holds }, { "text", "value", "op", "bound", "holds" })
-  print(("%s  %s: %s %s %s"):format(holds and "holds" or "FAILS", claim,
-    in_words(value, bound), op, in_words(bound, value)))
+  claims[#claims + 1] = entry
+  print(line)
   save(self)
-  return holds
+  return entry.holds
 end)
 
--- Begin and end.
+-- The end and the beginning.
 
 local function all_hold(self)
   for _, claim in ipairs(self.record.claims) do
@@ -370,7 +277,7 @@ function finish(status, message)
   if self.reported then -- its page still says "running"
     must(require "sinklab.report".write { self.folder })
   end
-  note(self)
+  put_in_index(self)
   if not core.quiet() then
     io.stderr:write(("%s after %.1f s: %s\n"):format(status, self.record.wall_s,
       self.folder))
@@ -381,16 +288,12 @@ end
 
 module.finish = finish
 
--- os.exit leaves the process without a word to the host: the record is closed first.
-local exit = os.exit
-
-local function exit_with_record(code, close)
-  if open then
-    local good = code == nil or code == true or code == 0
-    module.finish(good and "complete" or "failed",
-      not good and ("os.exit (%s)"):format(tostring(code)) or nil)
-  end
-  exit(code, close)
+--- The host calls this when the process ends by os.exit (code).
+function module.exit(code)
+  if not open then return end
+  local good = code == nil or code == true or code == 0
+  finish(good and "complete" or "failed",
+    not good and ("os.exit (%s)"):format(tostring(code)) or nil)
 end
 
 --- Make runs/<script>-<UTC time>, with a number after it if that is taken.
@@ -406,38 +309,23 @@ local function new_folder(script)
   end
 end
 
-module.run = schema.func("lab.run", {
-  doc = [[Open the run, a directory where everything is written, and its record.
-
-    The directory is runs/<script>-<UTC time> or what --out says (files of the same
-    names in it are replaced). The record is on the disk from now on with the status
-    "running", and is "complete", "failed" or "interrupted" in the end. A script has one
-    run. In the REPL a new run ends the one before.]],
-  returns = "run; run[label] is the table that run:add was given",
-  errors = "a second run of a script, a directory that cannot be made",
-  example = [[
-    local run = lab.run()
-    print(run.folder)]],
-}, function()
-  local host = core.host
-  if host.help then
-    print "It has no options of its own."
-    core.quit(0)
+--- Open the run of a context (cli/context.lua): its script, shown, out and options.
+function module.open(context)
+  if open and context.script then
+    fail "lab.run: this script has opened its run already"
   end
-  options.unread()
-  if open and host.script then fail "lab.run: this script has opened its run already" end
   if open then module.finish "complete" end
-  local script = host.shown or "repl"
-  local values = host.options or {}
-  if host.out then must(core.make_folders(host.out)) end
-  local folder = host.out or new_folder(script)
+  local script = context.shown or "repl"
+  local values = context.options or {}
+  if context.out then must(core.make_folders(context.out)) end
+  local folder = context.out or new_folder(script)
   local labels = {} -- of results, in the order of adding
   local seed, dtype = rawget(values, "seed"), rawget(values, "dtype")
-  local self = setmetatable({ folder = folder, chosen = host.out ~= nil,
+  local self = setmetatable({ folder = folder, chosen = context.out ~= nil,
     clock = core.clock(), added = {}, reported = false,
     labels = labels, record = json.object({
       sinklab = core.version, script = script,
-      options = json.object(plain(values)),
+      options = json.object(entries.plain(values)),
       seed = seed == nil and json.null or seed,
       dtype = dtype == nil and "f32" or dtype,
       threads = core.threads(), isa = core.isa(), started = core.utc(),
@@ -458,18 +346,38 @@ module.run = schema.func("lab.run", {
         return added
       end,
       __tostring = function(self) return "run in " .. self.folder end,
+      -- The Lua state is closed before the record: the end of a program of a stock Lua.
+      __gc = function(self)
+        if open ~= self then return end
+        finish("failed", "the program ended before run:finish()")
+      end,
     })
   open = self
-  if host.foreign then
-    -- Collected when the program ends: it will not come back to close the record.
-    self.guard = setmetatable({}, { __gc = function()
-      if open == self then finish("failed", "the program ended before run:finish()") end
-    end })
-  end
-  os.exit = exit_with_record
   save(self)
-  note(self)
+  put_in_index(self)
   return self
+end
+
+module.run = schema.func("lab.run", {
+  doc = [[Open the run, a directory where everything is written, and its record.
+
+    The directory is runs/<script>-<UTC time> or what --out says (files of the same
+    names in it are replaced). The record is on the disk from now on with the status
+    "running", and is "complete", "failed" or "interrupted" in the end. A script has one
+    run. In the REPL a new run ends the one before.]],
+  returns = "run; run[label] is the table that run:add was given",
+  errors = "a second run of a script, a directory that cannot be made",
+  example = [[
+    local run = lab.run()
+    print(run.folder)]],
+}, function()
+  local context = contexts.current()
+  if context.help then
+    print "It has no options of its own."
+    core.quit(0)
+  end
+  options.unread()
+  return module.open(context)
 end)
 
 return module

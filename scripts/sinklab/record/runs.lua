@@ -4,7 +4,7 @@ local check = require "sinklab.base.check"
 local schema = require "sinklab.base.schema"
 local csv = require "sinklab.base.csv"
 local filter = require "sinklab.record.filter"
-local records = require "sinklab.record.records"
+local index = require "sinklab.record.index"
 local text = require "sinklab.base.text"
 
 local methods, Runs = {}, { __name = "sinklab.runs" }
@@ -68,7 +68,7 @@ methods.list = schema.func("runs:list", {
   example = [[
     local list = lab.runs "runs":list { where = { "status=complete" }, limit = 5 }]],
 }, function(self, o)
-  local db <close>, message = records.open(self.folder)
+  local db <close>, message = index.open(self.folder)
   if not db then return nil, message end
   return select_runs(db, o.where, o.limit)
 end)
@@ -76,7 +76,7 @@ end)
 --- The folder of the run that `name` means: a directory's name, the beginning or a part
 -- of exactly one, a path, or "last".
 local function find(self, name)
-  local db <close>, trouble = records.open(self.folder)
+  local db <close>, trouble = index.open(self.folder)
   if not db then return nil, trouble end
   local rows, message = db:rows "select folder from runs order by started, stamp"
   if not rows then return nil, message end
@@ -113,7 +113,7 @@ methods.show = schema.func("runs:show", {
   local folder, message = find(self, name)
   if not folder then return nil, message end
   local record
-  record, message = records.read(folder)
+  record, message = index.read(folder)
   if not record then return nil, message end
   return record, folder
 end)
@@ -151,8 +151,8 @@ methods.compare = schema.func("runs:compare", {
   local right, folder_b = self:show(b)
   if not right then return nil, folder_b end
   return { a = folder_a, b = folder_b,
-    options = differences(records.options(left), records.options(right)),
-    results = differences(records.results(left), records.results(right), true) }
+    options = differences(index.options(left), index.options(right)),
+    results = differences(index.results(left), index.results(right), true) }
 end)
 
 methods.best = schema.func("runs:best", {
@@ -171,7 +171,7 @@ methods.best = schema.func("runs:best", {
   errors = "a metric that no run has, with the nearest one",
   example = [[local fast = lab.runs "runs":best("wall_s", { limit = 3 })]],
 }, function(self, metric, o)
-  local db <close>, trouble = records.open(self.folder)
+  local db <close>, trouble = index.open(self.folder)
   if not db then return nil, trouble end
   local known, message = known_names(db)
   if not known then return nil, message end
@@ -194,7 +194,7 @@ methods.csv = schema.func("runs:csv", {
   returns = "text; or nil and a message",
   example = [[local csv = lab.runs "runs":csv()]],
 }, function(self, o)
-  local db <close>, trouble = records.open(self.folder)
+  local db <close>, trouble = index.open(self.folder)
   if not db then return nil, trouble end
   local list, message = select_runs(db, o.where)
   if not list then return nil, message end
@@ -214,14 +214,14 @@ methods.csv = schema.func("runs:csv", {
     end
   end
   table.sort(names)
-  local head = { "folder", table.unpack(records.columns) }
+  local head = { "folder", table.unpack(index.columns) }
   table.move(names, 1, #names, #head + 1, head)
   local rows = {}
   for i, run in ipairs(list) do
     rows[i] = { run.folder }
-    for j, c in ipairs(records.columns) do rows[i][j + 1] = run[c] end
+    for j, c in ipairs(index.columns) do rows[i][j + 1] = run[c] end
     for j, name in ipairs(names) do
-      rows[i][#records.columns + 1 + j] = of[run.folder][name]
+      rows[i][#index.columns + 1 + j] = of[run.folder][name]
     end
   end
   return csv.text(head, rows)
@@ -262,7 +262,7 @@ methods.prune = schema.func("runs:prune", {
     local ok, why = remove(self.folder .. "/" .. run.folder)
     if not ok then return nil, why end
   end
-  local db <close>, why = records.open(self.folder) -- forgets them
+  local db <close>, why = index.open(self.folder) -- forgets them
   if not db then return nil, why end
   return list
 end)
@@ -272,7 +272,7 @@ methods.rebuild = schema.func("runs:rebuild", {
   returns = "the number of runs; or nil and a message",
   example = [[local n = lab.runs "runs":rebuild()]],
 }, function(self)
-  return records.rebuild(self.folder)
+  return index.rebuild(self.folder)
 end)
 
 methods.rows = schema.func("runs:rows", {

@@ -3,7 +3,7 @@
 local json = require "sinklab.base.json"
 local maps = require "sinklab.report.maps"
 local read = require "sinklab.report.read"
-local valid_utf8 = require "sinklab.base.valid_utf8"
+local valid_utf8 = require "sinklab.base.strings".valid_utf8
 
 -- Bytes: of all tables, of all figures, of one value in a cell.
 local TABLES, FIGURES, CELL = 400000, 600000, 300

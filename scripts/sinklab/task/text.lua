@@ -3,7 +3,7 @@
 local core = require "sinklab.core"
 local check = require "sinklab.base.check"
 local schema = require "sinklab.base.schema"
-local join = require "sinklab.base.join"
+local join = require "sinklab.base.tensors".join
 local base = require "sinklab.task.base"
 
 local text_tasks = {}

@@ -6,7 +6,7 @@
 -- and the supremum itself where the error is as simple as that of the witnesses.
 local core = require "sinklab.core"
 local check = require "sinklab.base.check"
-local join = require "sinklab.base.join"
+local join = require "sinklab.base.tensors".join
 local progress = require "sinklab.base.progress"
 
 local Certificate = { __name = "sinklab.certificate" }

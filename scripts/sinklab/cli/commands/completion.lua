@@ -87,7 +87,7 @@ local function words()
   local typed = {}
   for line in io.lines() do typed[#typed + 1] = line end
   if #typed == 0 then typed[1] = "" end
-  local list, kind = require "sinklab.cli.command_complete" (typed)
+  local list, kind = require "sinklab.cli.complete" (typed)
   for _, word in ipairs(list) do print(word) end
   if kind then print(":" .. kind) end
 end

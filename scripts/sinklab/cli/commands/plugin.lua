@@ -119,7 +119,7 @@ local function check(words, given)
 end
 
 local function new(words, given)
-  require "sinklab.cli.scaffold" (words[1], words[2], given.dir)
+  require "sinklab.cli.new_plugin" (words[1], words[2], given.dir)
 end
 
 --- Names that a shell may complete.

@@ -40,15 +40,14 @@ local function find(name)
       "\n  sinklab list shows the experiments"))
 end
 
---- What can be done about --help and options before a script runs: print what it says
--- of itself; refuse options if it can have none. True if it is to run, which with
--- --help ends at its lab.options.
-local function before(path, shown)
-  if not core.host.help and #core.host.arguments == 0 then return true end
+--- Before a script runs: with --help print the comment at its top; refuse options if it
+-- can have none. Returns whether it is to run; with --help its lab.options ends it.
+local function before(path, shown, context)
+  if not context.help and #context.arguments == 0 then return true end
   local file <close>, why = io.open(path)
   if not file then command.refuse("%s", why) end
   local may_have_options = file:read "a":find("options", 1, true) ~= nil
-  if not core.host.help then
+  if not context.help then
     if not may_have_options then options.unread() end
     return true
   end
@@ -74,14 +73,13 @@ script's own options; --help after the script lists them with types and defaults
     doc = "where a script's results go (default runs/<script>-<UTC time>)" } },
   others = true,
   helps = true,
-  run = function(words, given)
-    local host = core.host
-    host.out, host.script = given.out, words[1]
+  run = function(words, given, context)
+    context.out, context.script = given.out, words[1]
     local path, shown = find(words[1])
-    if not before(path, shown) then return end
-    host.shown = shown
+    if not before(path, shown, context) then return end
+    context.shown = shown
     -- As lua itself sets it.
-    rawset(_G, "arg", table.move(host.arguments, 1, #host.arguments, 1,
+    rawset(_G, "arg", table.move(context.arguments, 1, #context.arguments, 1,
       { [0] = shown }))
     return "script", path, shown
   end,

@@ -1,5 +1,4 @@
 --- sinks.lua - sinklab sinks: the attention sinks of a language model.
-local core = require "sinklab.core"
 local command = require "sinklab.cli.command"
 
 -- At once, unless --batch says otherwise: memory grows with it, speed hardly does.
@@ -91,10 +90,8 @@ local function mechanism_text(m)
 end
 
 local function open_run(path, given)
-  local host = core.host
-  host.out, host.shown, host.script = given.out, "sinks", "sinks"
-  host.options = nil
-  local run = require "sinklab.record.run".run()
+  local run = require "sinklab.record.run".open { script = "sinks", shown = "sinks",
+    out = given.out, arguments = {} }
   run.record.options.model = path
   for key, value in pairs(given) do
     run.record.options[key] = key == "mechanism" and mechanism_text(value) or value

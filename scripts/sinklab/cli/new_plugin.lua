@@ -1,4 +1,4 @@
---- scaffold.lua - sinklab plugin new: a folder with a plugin that works as it is.
+--- new_plugin.lua - sinklab plugin new: a folder with a plugin that works as it is.
 local core = require "sinklab.core"
 local check = require "sinklab.base.check"
 local command = require "sinklab.cli.command"

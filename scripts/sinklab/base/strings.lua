@@ -1,7 +1,8 @@
---- valid_utf8.lua - text that every reader of UTF-8 can read.
+--- strings.lua - text that every reader of UTF-8 can read.
+local strings = {}
 
---- Bytes that are not UTF-8 become U+FFFD.
-return function(s)
+--- The string with U+FFFD in place of each byte that is not UTF-8.
+function strings.valid_utf8(s)
   if utf8.len(s) then return s end
   local out, i = {}, 1
   while i <= #s do
@@ -13,3 +14,5 @@ return function(s)
   end
   return table.concat(out)
 end
+
+return strings

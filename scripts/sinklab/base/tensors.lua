@@ -1,10 +1,13 @@
---- join.lua - tensors end to end, however many: an operation takes eight at a time.
+--- tensors.lua - what scripts need beside the operations on tensors.
 local core = require "sinklab.core"
 
+local tensors = {}
+
+-- The operation lab.concat takes at most eight tensors.
 local MOST = 8
 
---- The tensors of a list, one behind the other along an axis.
-return function(list, axis)
+--- The tensors of a list, however many, one behind the other along an axis.
+function tensors.join(list, axis)
   while #list > 1 do
     local shorter = {}
     for i = 1, #list, MOST do
@@ -15,3 +18,5 @@ return function(list, axis)
   end
   return list[1]
 end
+
+return tensors

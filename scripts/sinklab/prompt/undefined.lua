@@ -1,4 +1,4 @@
---- suggest.lua - "did you mean" behind Lua's own "attempt to call a nil value".
+--- undefined.lua - "did you mean" behind Lua's own "attempt to call a nil value".
 local core = require "sinklab.core"
 
 local function names_of_globals()

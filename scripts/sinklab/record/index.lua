@@ -1,4 +1,4 @@
---- records.lua - the index of many runs: SQLite beside the run directories.
+--- index.lua - the index of many runs: SQLite beside the run directories.
 --
 -- The directories are the truth. runs/index.sqlite repeats what their run.json say, in a
 -- form that can be searched; whatever reads it first takes in the directories that have
@@ -6,7 +6,7 @@
 local core = require "sinklab.core"
 local json = require "sinklab.base.json"
 
-local records = { file = "index.sqlite" }
+local index = { file = "index.sqlite" }
 
 -- Another number: the tables below have changed, and the index is made anew.
 local VERSION = 2
@@ -20,9 +20,9 @@ local schema = {
   "create index by_name on fields (kind, name)",
 }
 --- Of every run in the index, beside its folder.
-records.columns = { "script", "status", "started", "wall_s", "seed", "dtype", "threads",
+index.columns = { "script", "status", "started", "wall_s", "seed", "dtype", "threads",
   "isa", "sinklab", "error", "claims", "failed" }
-local columns = records.columns
+local columns = index.columns
 
 -- A longer list of numbers is a curve, not a result to search for.
 local LONGEST_LIST = 64
@@ -69,7 +69,7 @@ local function listed(t)
 end
 
 --- The options of a record by name; tables in tables by their paths.
-function records.options(record)
+function index.options(record)
   local out = {}
   for name, value in pairs(record.options) do
     name = tostring(name)
@@ -86,7 +86,7 @@ function records.options(record)
 end
 
 --- The results of a record, path -> value: softmax.train.steps.
-function records.results(record) return flatten(record.results, "", {}) end
+function index.results(record) return flatten(record.results, "", {}) end
 
 local function is_record(t)
   return type(t) == "table" and type(t.options) == "table"
@@ -94,7 +94,7 @@ local function is_record(t)
 end
 
 --- The record of a run directory: what its run.json holds, or nil and why not.
-function records.read(folder)
+function index.read(folder)
   local path = folder .. "/run.json"
   local stamp, message = core.file_stamp(path) -- nor a pipe, which would never end
   if not stamp then return nil, message end
@@ -122,7 +122,7 @@ end
 --- Put one run into the index in place of what stood there. A record that cannot be
 -- read is listed with the status "unreadable" and the reason.
 local function put(db, name, stamp, folder)
-  local record, why = records.read(folder)
+  local record, why = index.read(folder)
   record = record or { status = "unreadable", error = why, options = {}, results = {},
     claims = {} }
   local failed = 0
@@ -139,8 +139,8 @@ local function put(db, name, stamp, folder)
     :format(table.concat(columns, ", "), marks),
     table.unpack(values, 1, #columns + 2))
   if not ok then return nil, message end
-  for kind, fields in pairs { option = records.options(record),
-    result = records.results(record) } do
+  for kind, fields in pairs { option = index.options(record),
+    result = index.results(record) } do
     for field, value in pairs(fields) do
       ok, message = db:run("insert into fields values (?, ?, ?, ?)", name, kind, field,
         value)
@@ -186,7 +186,7 @@ end
 
 --- Open the index of the run directories in `base`, making it if need be.
 local function open(base, anew)
-  local path = base .. "/" .. records.file
+  local path = base .. "/" .. index.file
   local db, message, kind = core.database(path, true)
   if not db then return explain(path, message, kind) end
   -- A commit outlives a killed process; run.json is what outlives a power failure.
@@ -262,7 +262,7 @@ end
 
 --- The index of `base`, up to date. The caller closes it.
 -- @return an open database, or nil and a message
-function records.open(base)
+function index.open(base)
   local message, kind
   for _, way in ipairs { open, in_memory } do
     local db, ok
@@ -281,11 +281,11 @@ end
 -- it. A folder that the user chose gets no index unless there is one already.
 -- @param chosen  true: the folder is the user's choice, not runs/...
 -- @return true, or nil and a message
-function records.note(folder, chosen)
+function index.update(folder, chosen)
   local base, name = folder:match "^(.*)/([^/]+)/*$"
   if not base then base, name = ".", folder end
   if name == "." or name == ".." then return true end
-  if chosen and not core.file_exists(base .. "/" .. records.file) then return true end
+  if chosen and not core.file_exists(base .. "/" .. index.file) then return true end
   local stamp, message = core.file_stamp(folder .. "/run.json")
   if not stamp then return nil, message end
   local db
@@ -299,12 +299,12 @@ end
 
 --- Make the index of `base` anew from the directories alone.
 -- @return the number of runs, or nil and a message
-function records.rebuild(base)
+function index.rebuild(base)
   local db, message, kind = open(base, true)
   if kind == "corrupt" then
     -- Only now: a file that another process has open is better left in its place.
     for _, tail in ipairs { "", "-journal" } do
-      os.remove(base .. "/" .. records.file .. tail)
+      os.remove(base .. "/" .. index.file .. tail)
     end
     db, message = open(base, true)
   end
@@ -316,4 +316,4 @@ function records.rebuild(base)
   return rows and rows[1].n, message
 end
 
-return records
+return index

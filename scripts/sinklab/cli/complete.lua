@@ -1,4 +1,4 @@
---- command_complete.lua - what a shell offers at the end of an unfinished command line.
+--- complete.lua - the candidates that a shell offers for an unfinished command line.
 local core = require "sinklab.core"
 local command = require "sinklab.cli.command"
 local experiments = require "sinklab.cli.experiments"
