@@ -29,7 +29,8 @@ local opt = lab.options {
   json = { default = false, doc = "one JSON object instead of a table" },
   markdown = { default = false, doc = "tables in Markdown" },
   write = { default = "",
-    doc = "a Markdown file: what is between its two marks is replaced" },
+    doc = "a Markdown file whose part between two marks is replaced; profiles go to "
+      .. "NAME-profile.csv beside it" },
 }
 
 local named = {
@@ -130,7 +131,7 @@ local function peer(c)
   return text and lab.json.decode(text) or { skipped = "it could not be run" }
 end
 
---- Where a step goes: { what, microseconds } with the largest first.
+--- The time of a step by operation: { what, microseconds }, the largest first.
 local function profile(c)
   bench.threads(1)
   local _, p = train(c, opt.mechanism, 2 * opt.seconds, 1000000000, true)
@@ -260,15 +261,29 @@ local function show_profile(r)
   show(list)
 end
 
---- The text between the marks of a Markdown file becomes `new`.
+--- Replace the text between the marks of a Markdown file by `new`.
 local function write(path, new)
-  local first, last = "<!-- measured -->\n", "<!-- end of what was measured -->"
+  local first, last = "<!-- measured -->\n", "<!-- end of measurements -->"
   local file <close> = assert(io.open(path))
   local old = file:read "a"
   local _, from = old:find(first, 1, true)
   local to = from and old:find(last, from, true)
   if not to then error(path .. ": no marks " .. first .. last .. " in it", 0) end
   assert(core.file_write(path, old:sub(1, from) .. new .. old:sub(to)))
+end
+
+--- Write the profiles beside the Markdown file: one row for each operation.
+local function write_profiles(path, results)
+  local lines = { "configuration,where,us_per_step,share" }
+  for _, r in ipairs(results) do
+    for _, line in ipairs(r.profile and r.profile.lines or {}) do
+      lines[#lines + 1] = ("%s,%s,%.2f,%.4f"):format(r.name, line.what, line.us,
+        line.us / r.profile.us)
+    end
+  end
+  if #lines == 1 then return end
+  assert(core.file_write((path:gsub("%.md$", "") .. "-profile.csv"),
+    table.concat(lines, "\n") .. "\n"))
 end
 
 local configs = {}
@@ -299,8 +314,13 @@ else
     if markdown and (r.peer or r.extra_bytes) then say "" end
   end
   for _, r in ipairs(report.results) do
-    if r.profile then show_profile(r) end
+    if r.profile and opt.write == "" then show_profile(r) end
   end
 end
 text = table.concat(text, "\n") .. "\n"
-if opt.write ~= "" then write(opt.write, text) else io.write(text) end
+if opt.write == "" then
+  io.write(text)
+else
+  write(opt.write, text)
+  write_profiles(opt.write, report.results)
+end
