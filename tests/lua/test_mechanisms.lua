@@ -30,7 +30,7 @@ check.test("a row for each mechanism asked for, in the script's order", function
   end
 end)
 
-check.test("the manual says what plugins say, and what was measured", function()
+check.test("the page has the descriptions of plugins and the measured rows", function()
   local path = folder .. "/mechanisms.md"
   local r = run("--only=entmax-1.25,sinklogit", "--write_docs=" .. path,
     "--sources=" .. sources)
@@ -43,7 +43,8 @@ check.test("the manual says what plugins say, and what was measured", function()
     "| `alpha` | 1.5 | 1 to 2 | 1 is softmax",
     "w_i = exp (s_i) / (exp (b) + sum_j exp (s_j))",
     "at most 2 steps", "Parameter `logit` of each head: score of",
-    "the mass moves from tokens to the logit | ",
+    "- sinks in the literature: the mass moves from tokens to the logit",
+    "- declared properties: weights are never negative; rows sum to at most 1",
   } do check.contains(text, part) end
   check.equal(text:find("FAIL", 1, true), nil)
   -- The measured row of the terminal is the manual's.

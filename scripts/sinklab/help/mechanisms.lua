@@ -1,4 +1,4 @@
---- mechanisms.lua - docs/mechanisms.md, from what plugins say and a run measured.
+--- mechanisms.lua - writes docs/mechanisms.md from the plugins' descriptions and a run.
 local core = require "sinklab.core"
 local check = require "sinklab.base.check"
 local help_text = require "sinklab.help.text"
@@ -16,13 +16,13 @@ local function comment_of(folder, name)
   return (comment:gsub("\n%*%* ?", "\n"):gsub("^%S+ %- ", ""))
 end
 
---- What the comment says after "Sinks:", as one line.
+--- The part of the comment after "Sinks:", as one line.
 local function sinks_of(comment)
   local said = comment:match "\nSinks:%s*(.-)$" or ""
   return (said:gsub("%s+", " "):gsub("%.$", ""))
 end
 
---- Works cited by number; the same one once.
+--- Links to the cited works, each once.
 local function sources_of(comment)
   local list, seen = {}, {}
   for id in comment:gmatch "arXiv%s+(%d%d%d%d%.%d%d%d%d%d)" do
@@ -48,7 +48,7 @@ local function grid(names, rows)
   return table.concat(lines, "\n")
 end
 
---- What a plugin learns: its parameters, and the matrices of its inputs.
+--- The learned parts of a plugin: its parameters, and the matrices of its inputs.
 local function learned_by(plugin)
   local names = {}
   for i, p in ipairs(plugin.params) do names[i] = p.name end
@@ -108,9 +108,18 @@ end
 
 --- One plugin's section.
 local function section(plugin, comment)
+  local facts = {}
+  local function fact(name, text)
+    if text ~= "" then facts[#facts + 1] = ("- %s: %s"):format(name, text) end
+  end
+  fact("declared properties", #plugin.claims > 0 and table.concat(plugin.claims, "; ")
+    or "none")
+  fact("learned", learned_by(plugin))
+  fact("sources", sources_of(comment))
+  fact("sinks in the literature", sinks_of(comment))
   local out = { ("### %s"):format(plugin.name), "",
     ("%s %s, a %s: %s."):format(plugin.name, plugin.version, plugin.shape, plugin.doc),
-    "", "```text", comment, "```", "" }
+    "", table.concat(facts, "\n"), "", "```text", comment, "```", "" }
   if #plugin.options > 0 then
     local rows = {}
     for i, o in ipairs(plugin.options) do
@@ -145,9 +154,7 @@ function docs.write(path, given)
     local states, ok = checks_of(name)
     order[i], known[name] = name, plugin
     summary[i] = { ("[%s](#%s)"):format(name, name), plugin.shape, plugin.doc,
-      learned_by(plugin), #plugin.claims > 0
-      and table.concat(plugin.claims, "; ") or "none", sources_of(comment),
-      sinks_of(comment), ("%d ok"):format(ok) }
+      ("%d ok"):format(ok) }
     check_rows[i] = { name }
     for j, c in ipairs(checks) do check_rows[i][j + 1] = states[c.name] or "" end
     sections[i] = section(plugin, comment)
@@ -158,29 +165,28 @@ function docs.write(path, given)
   end
   local s = given.settings
   local out = { "# Mechanisms", "",
-    "Written from what the plugins say of themselves, `sinklab plugin check` and the run",
-    "below, not by hand:", "",
+    "The following command writes this page, from the plugins' own descriptions, the results of",
+    "`sinklab plugin check`, and the run that it starts:", "",
     ("    sinklab run experiments/mechanisms.lua --seed=%d --seeds=%d --max_steps=%d "
       .. "--write_docs=%s"):format(s.seed, s.seeds, s.max_steps, path), "",
-    grid({ "mechanism", "shape", "purpose", "learned", "claims", "arXiv",
-      "sinks in the literature", "checks" }, summary), "",
-    "## On the trigger-conditional mean", "",
+    grid({ "mechanism", "shape", "purpose", "checks" }, summary), "",
+    "[The plugins](#the-plugins) has the formula, options, declared properties and sources of each.",
+    "", "## On the trigger-conditional mean", "",
     ([[
 One layer of one head, width %d, %d tokens, batches of %d, Adam with rate %g,
-seeds %d to %d, at most %d steps; a run stops when a batch's largest error is below
-%g. The error is the largest on 4096 fresh sequences. The other numbers are means
-over plain rows of %d sequences with the trigger at %d: the weight on position 1,
-its share of the row's absolute weights (first_over_rowsum), the sum of a row (mass),
-the weight left on nothing or taken by a key bias (mass on no token), and the norm that
-position 1 adds to the output before a gate. `to` joins the smallest and the
-largest seed; `-`: did not reach the stop, or there is no such number.
+seeds %d to %d, at most %d steps. A run stops when the largest error of a batch is below
+%g. The error in the table is the largest on 4096 fresh sequences. The other columns are
+means over plain rows of %d sequences with the trigger at %d; [measures.md](measures.md)
+defines them. *Mass on no token* is the null mass, or the weight on a key bias.
+*Contribution* is taken before a gate. `a to b` are the smallest and largest seed; `-` means
+that a run did not reach the stop, or that the mechanism has no such number.
 ]]):format(s.d_model, s.seq_len, s.batch_size, s.lr, s.seed, s.seed + s.seeds - 1,
       s.max_steps, s.stop_max_abs_error, s.samples, s.trigger_pos),
     grid(given.names, given.rows), "",
-    "With the model's `attention` option (and `scale = 1`):", "",
+    "Each label stands for this `attention` option of the model, with `scale = 1`:", "",
     grid({ "label", "attention" }, configured), "",
     "## Checks", "",
-    "`sinklab plugin check NAME` of each; `-` does not apply.", "",
+    "Results of `sinklab plugin check NAME`; `-` means that a check does not apply.", "",
     grid(check_names, check_rows), "",
     "## The plugins", "",
     table.concat(sections, "\n") }
