@@ -129,7 +129,7 @@ end)
 check.test("mistakes are named", function()
   local c = collector()
   check.raises("sample 7 of 1 at once; there are 1 to 6", c.watch, c, 7, print)
-  check.raises("the second argument must be a function", c.watch, c, 1)
+  check.raises("the f must be a function", c.watch, c, 1)
   check.raises("option 'layer' is 3; it must be at least 1 and at most 2", c.watch, c, 1,
     print, { layer = 3 })
   c:watch(1, function() model:forward(part(batch.x, 1, 1)) end)

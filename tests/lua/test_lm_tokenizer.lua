@@ -310,7 +310,7 @@ check.test("tokenizers that are refused", function()
   none, message = lab.lm.tokenizer(folder .. "nothing.gguf")
   check.equal(none, nil)
   check.contains(message, "cannot read")
-  check.raises("expected a path or a file of lab.lm.file", lab.lm.tokenizer, 3)
+  check.raises("lab.lm.tokenizer: the file must be a table or a string", lab.lm.tokenizer, 3)
 end)
 
 check.done()

@@ -146,7 +146,7 @@ check.test("mistakes are named", function()
   refuse("lab.train: stop: no such option 'max_abs_err' (did you mean 'max_abs_error'?)",
     model, task,
     { stop = { max_abs_err = 1 } })
-  check.raises("lab.sinks: the first argument must be a model", lab.sinks, task, {})
+  check.raises("lab.sinks: the model must be a model", lab.sinks, task, {})
   check.raises("lab.sinks: the batch is f64, the model f32", lab.sinks, model,
     task:batch { dtype = "f64" })
   check.raises("lab.witness.softmax: the temperature must be a number, got nil",

@@ -61,6 +61,7 @@ local kinds = {
   tensor = { "a tensor", is_tensor },
   task = { "a task made by lab.task", made_by "sinklab.task" },
   model = { "a model made by lab.model", made_by "sinklab.model" },
+  language_model = { "a model from lab.lm.open", made_by "sinklab.language_model" },
   mechanism = { "a mechanism made by lab.mechanism", made_by "sinklab.mechanism" },
   figure = { "a figure of lab.plot", made_by "sinklab.figure" },
   program = { "a program made by lab.record", made_by "sinklab.program" },
@@ -98,7 +99,7 @@ end
 --- What a rule's kinds are called in messages: "a string or a table".
 local function expected(rule)
   local names = {}
-  for kind in rule[1]:gmatch "%w+" do names[#names + 1] = kinds[kind][1] end
+  for kind in rule[1]:gmatch "[%w_]+" do names[#names + 1] = kinds[kind][1] end
   return alternatives(names)
 end
 
@@ -115,7 +116,7 @@ end
 -- @param key   its name alone, for nested tables
 local function one(what, name, key, value, rule)
   local found = false
-  for kind in rule[1]:gmatch "%w+" do
+  for kind in rule[1]:gmatch "[%w_]+" do
     -- A float with a whole value is as good as an integer: 1e3 steps.
     if kind == "integer" and math.type(value) == "float"
         and math.tointeger(value) then

@@ -8,7 +8,8 @@ local declared = {}
 
 -- Kinds as a reader of the reference knows them.
 local kind_names = { integer = "whole number", number = "number", string = "text",
-  boolean = "true or false", ["function"] = "function", table = "table" }
+  boolean = "true or false", ["function"] = "function", table = "table",
+  language_model = "model of lab.lm.open" }
 
 --- A text on one line.
 local function plain(said) return said and (said:gsub("%s+", " ")) end
@@ -32,7 +33,7 @@ end
 --- What a rule allows: "whole number, at least 1, steps"; nil where that is anything.
 local function allowed(rule)
   local names = {}
-  for kind in rule[1]:gmatch "%w+" do
+  for kind in rule[1]:gmatch "[%w_]+" do
     local choices = kind == "string" and rule.choices
     names[#names + 1] = choices and quoted(choices) or kind_names[kind] or kind
   end

@@ -2,6 +2,7 @@
 -- classes, with a permutation test.
 local core = require "sinklab.core"
 local check = require "sinklab.base.check"
+local schema = require "sinklab.base.schema"
 local measure = require "sinklab.lm.measure"
 local progress = require "sinklab.base.progress"
 local text = require "sinklab.base.text"
@@ -12,11 +13,6 @@ local Contrast = { __name = "sinklab.lm.contrast" }
 
 -- Labellings that are multiplied at once.
 local CHUNK = 64
-
-local rules = {
-  permutations = { "integer", default = 999, min = 19, max = 1000000 },
-  seed = { "integer", default = 0, min = 0 },
-}
 
 --- Weights on position 1 of every head, row by row of one sequence: [head][row from 2].
 local function first_weights(model, s)
@@ -142,31 +138,37 @@ local function standardised(values)
   return z
 end
 
---- Rank the heads of a model by how differently they use the first position.
---
--- The difference is between the mean weights on position 1 in two classes of rows, or in
--- two classes of sequences. It is compared with what the same classes give when they are
--- dealt anew: sequences shuffled, or rows turned around within their sequence, so that
--- neighbours stay neighbours. p is of one head; p_family of the largest of all heads
--- (Westfall and Young 1993), so that the best of many heads is not luck.
--- @param model    from lab.lm.open
--- @param list     sequences, as for lab.lm.sinks
--- @param classes  for each 0 or 1; or for each a list with 0, 1 or -1 (left out) a token
--- @param permutations  how often the classes are dealt anew, default 999
--- @param seed     of that, default 0
--- @return list of { layer, head, mean_0, mean_1, difference, z, p, p_family }, the most
---         different first, with n0 and n1, how many rows or sequences; prints as a table
--- @error one class only; classes of both kinds
--- @source Westfall and Young 1993, Resampling-Based Multiple Testing
--- @example
---   local model = lab.lm.random { layers = 1 }
---   print(lab.lm.contrast(model, { { 1, 9, 4, 7, 9, 3 }, { 1, 3, 9, 5, 6, 9 } },
---     { { 0, 1, 0, 0, 1, 0 }, { 0, 0, 1, 0, 0, 1 } }, { permutations = 19 }))
-function contrast.contrast(model, list, classes, given)
+contrast.contrast = schema.func("lab.lm.contrast", {
+  doc = [[Rank the heads of a model by how differently they use the first position.
+
+    The difference is between the mean weights on position 1 in two classes of rows, or
+    in two classes of sequences. It is compared with what the same classes give when
+    they are dealt anew: sequences shuffled, or rows turned around within their
+    sequence, so that neighbours stay neighbours. p is of one head; p_family of the
+    largest of all heads (Westfall and Young 1993), so that the best of many heads is
+    not luck.]],
+  args = {
+    { "model", "language_model" },
+    { "list", "table", doc = "sequences, as for lab.lm.sinks" },
+    { "classes", "table",
+      doc = "for each 0 or 1; or for each a list with 0, 1 or -1 (left out) a token" },
+  },
+  options = {
+    { "permutations", "integer", default = 999, min = 19, max = 1000000,
+      doc = "how often the classes are dealt anew" },
+    { "seed", "integer", default = 0, min = 0, doc = "of the permutations" },
+  },
+  returns = [[list of { layer, head, mean_0, mean_1, difference, z, p, p_family }, the
+    most different first, with n0 and n1, how many rows or sequences; prints as a table]],
+  errors = "one class only; classes of both kinds",
+  source = "Westfall and Young 1993, Resampling-Based Multiple Testing",
+  example = [[
+    local model = lab.lm.random { layers = 1 }
+    print(lab.lm.contrast(model, { { 1, 9, 4, 7, 9, 3 }, { 1, 3, 9, 5, 6, 9 } },
+      { { 0, 1, 0, 0, 1, 0 }, { 0, 0, 1, 0, 0, 1 } }, { permutations = 19 }))]],
+}, function(model, list, classes, o)
   local what = "lab.lm.contrast"
-  local o = check.options(what, given, rules)
   list = measure.sequences(what, list)
-  check.argument(what, "classes", classes, "table")
   if #classes ~= #list then
     check.fail("%s: %d classes for %d sequences", what, #classes, #list)
   end
@@ -212,7 +214,7 @@ function contrast.contrast(model, list, classes, given)
     return a.layer < b.layer or a.layer == b.layer and a.head < b.head
   end)
   return setmetatable(out, Contrast)
-end
+end)
 
 --- The first n heads as names and rows of text.
 function contrast.rows(found, n)

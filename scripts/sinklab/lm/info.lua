@@ -1,5 +1,6 @@
 --- info.lua - lab.lm.info: what a model's files say of it, and what is unusual.
 local check = require "sinklab.base.check"
+local schema = require "sinklab.base.schema"
 local config = require "sinklab.lm.config"
 local files = require "sinklab.lm.file"
 local lm = require "sinklab.lm"
@@ -103,27 +104,27 @@ end
 local sizes = { "layers", "d_model", "heads", "kv_heads", "d_head", "d_ffn", "vocab",
   "context", "positions" }
 
---- What a model's files say: format, architecture, sizes, types, tokenizer, what text
--- begins with, and what is unusual.
---
--- @param path  a file or folder, as for lab.lm.file
--- @param scan  whether to search the weights for numbers that are not finite; default:
---   in files of at most 1 GiB
--- @return a table: `format`, `version`, `bytes`, `architecture`, `name`, `parameters`,
---   `types` (a list of {type=, tensors=, numbers=, bytes=}), the sizes (`layers`,
---   `d_model`, `heads`, `kv_heads`, `d_head`, `d_ffn`, `vocab`, `context`,
---   `positions`), `ignored` (settings of config.json or GGUF keys of the architecture
---   that change no result), `tokenizer` (kind, pre, size, bos, eos, begins), `scanned`, `unusual`
---   (a list of sentences), `refused` (why lab.lm.open does not open it, nil if it does)
--- @error nil and a sentence if the files cannot be read
--- @example
---   local path = os.tmpname()
---   lab.save_safetensors(path, { w = lab.ones { 3, 2 } })
---   print(lab.lm.info(path).refused)
---   os.remove(path)
-function info.info(path, options)
-  check.argument("lab.lm.info", "path", path, "string")
-  local o = check.options("lab.lm.info", options, { scan = { "boolean" } })
+info.info = schema.func("lab.lm.info", {
+  doc = [[The contents of a model's files: format, architecture, sizes, types,
+    tokenizer, what text begins with, and what is unusual.]],
+  args = { { "path", "string", doc = "a file or folder, as for lab.lm.file" } },
+  options = {
+    { "scan", "boolean", default_doc = "in files of at most 1 GiB",
+      doc = "search the weights for numbers that are not finite" },
+  },
+  returns = [[a table: `format`, `version`, `bytes`, `architecture`, `name`, `parameters`,
+    `types` (a list of {type=, tensors=, numbers=, bytes=}), the sizes (`layers`,
+    `d_model`, `heads`, `kv_heads`, `d_head`, `d_ffn`, `vocab`, `context`, `positions`),
+    `ignored` (settings of config.json or GGUF keys of the architecture that change no
+    result), `tokenizer` (kind, pre, size, bos, eos, begins), `scanned`, `unusual` (a
+    list of sentences), `refused` (why lab.lm.open does not open it, nil if it does)]],
+  errors = "nil and a sentence if the files cannot be read",
+  example = [[
+    local path = os.tmpname()
+    lab.save_safetensors(path, { w = lab.ones { 3, 2 } })
+    print(lab.lm.info(path).refused)
+    os.remove(path)]],
+}, function(path, o)
   local file, message = files.file(path)
   if not file then return nil, message end
   local gguf = file.format == "gguf"
@@ -162,6 +163,6 @@ function info.info(path, options)
   out.scanned = o.scan == nil and file.bytes <= SMALL or o.scan == true
   add_trouble(out.unusual, file, out.types, out.scanned)
   return out
-end
+end)
 
 return info

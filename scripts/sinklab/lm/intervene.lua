@@ -3,6 +3,7 @@
 -- The changes are those of lab.intervene in the same words, and two that only a model
 -- with a vocabulary has: move_first and mechanism.
 local check = require "sinklab.base.check"
+local schema = require "sinklab.base.schema"
 local loss = require "sinklab.lm.loss"
 local measure = require "sinklab.lm.measure"
 local sequences = require "sinklab.lm.sequences"
@@ -224,42 +225,45 @@ function intervene.effects(before, wanted, given)
   return setmetatable(out, Effects)
 end
 
---- Measure a model and the same model with changes, one at a time.
---
--- Losses compare the predictions of the same tokens: those that both predict. A dropped
--- or moved first token is really gone, or somewhere else. A key that is masked in all
--- heads is a token that nobody sees; the others keep their positions. The changes that
--- lab.intervene makes to weights and values (onto, off, remove, value, mask in some
--- heads) are computed densely: they have losses, and no sinks are measured.
--- @param model    from lab.lm.open
--- @param list     sequences, as for lab.lm.sinks
--- @param changes  list of { one of: drop_first = true, move_first = its new position,
---                 mechanism = a plugin's name or { NAME, OPTION = VALUE } (with layers =
---                 those that get it, default all), zero = true, mask = position or list,
---                 onto, off, remove = position, value = { position = 1, to = 0 }: as for
---                 lab.intervene, with heads = "each" (default: one at a time), "all" or
---                 a list of { layer, head } together; name = }
--- @param given    as for lab.lm.sinks
--- @return { before = sinks, { name =, layer =, head =, loss =, loss_before =,
---         loss_change =, predicted = tokens compared, sinks =, heads = { { layer =,
---         head =, first_mean = the change, ... } }, states = with "hidden" the same of
---         the residual stream by layer }, ... }; prints as a table
--- @error a change that does nothing, or does not fit the model
--- @example
---   local model = lab.lm.random { layers = 2 }
---   print(lab.lm.intervene(model, { 1, 9, 4, 7, 5 }, { { drop_first = true },
---     { mechanism = "softmax1", layers = { 2 } }, { off = 1, heads = { { 1, 2 } } } }))
-function intervene.intervene(model, list, changes, given)
+intervene.intervene = schema.func("lab.lm.intervene", {
+  doc = [[Measure a model and the same model with changes, one at a time.
+
+    Losses compare the predictions of the same tokens: those that both predict. A
+    dropped or moved first token is really gone, or somewhere else. A key that is masked
+    in all heads is a token that nobody sees; the others keep their positions. The
+    changes that lab.intervene makes to weights and values (onto, off, remove, value,
+    mask in some heads) are computed densely: they have losses, and no sinks are
+    measured.]],
+  args = {
+    { "model", "language_model" },
+    { "list", "table", doc = "sequences, as for lab.lm.sinks" },
+    { "changes", "table", doc = [[list of { one of: drop_first = true, move_first = its
+      new position, mechanism = a plugin's name or { NAME, OPTION = VALUE } (with layers
+      = those that get it, default all), zero = true, mask = position or list, onto,
+      off, remove = position, value = { position = 1, to = 0 }: as for lab.intervene,
+      with heads = "each" (default: one at a time), "all" or a list of { layer, head }
+      together; name = }]] },
+  },
+  options = measure.rows,
+  returns = [[{ before = sinks, { name =, layer =, head =, loss =, loss_before =,
+    loss_change =, predicted = tokens compared, sinks =, heads = { { layer =, head =,
+    first_mean = the change, ... } }, states = with "hidden" the same of the residual
+    stream by layer }, ... }; prints as a table]],
+  errors = "a change that does nothing, or does not fit the model",
+  example = [[
+    local model = lab.lm.random { layers = 2 }
+    print(lab.lm.intervene(model, { 1, 9, 4, 7, 5 }, { { drop_first = true },
+      { mechanism = "softmax1", layers = { 2 } }, { off = 1, heads = { { 1, 2 } } } }))]],
+}, function(model, list, changes, o)
   local what = "lab.lm.intervene"
   list = measure.sequences(what, list)
-  check.argument(what, "changes", changes, "table")
   local wanted = intervene.prepare(what, model, list, changes)
-  local before = measure.sinks(model, list, given)
+  local before = measure.sinks(model, list, o)
   if not before.losses then
     check.fail("%s: loss = false leaves nothing to compare", what)
   end
-  return intervene.effects(before, wanted, given)
-end
+  return intervene.effects(before, wanted, o)
+end)
 
 function Effects:__tostring()
   local function row(name, sinks, nats, was, n)

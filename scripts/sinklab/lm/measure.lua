@@ -5,22 +5,14 @@
 -- hold packed documents; how they are batched and padded changes nothing.
 local core = require "sinklab.core"
 local check = require "sinklab.base.check"
+local schema = require "sinklab.base.schema"
 local loss = require "sinklab.lm.loss"
 local progress = require "sinklab.base.progress"
 local sequences = require "sinklab.lm.sequences"
+local measures = require "sinklab.measure.measures"
 local sinks = require "sinklab.measure.sinks"
 
 local measure = {}
-
-local rules = {
-  batch = { "integer", default = 1, min = 1 },
-  padding = { "string", default = "right", choices = { "right", "left" } },
-  loss = { "boolean", default = true },
-  groups = { "table" },
-  measures = { "string table" }, maps = { "boolean" }, keep = { "table" },
-  threshold = { "number", default = 0.3, above = 0, max = 1 },
-  thresholds = { "table" }, dormant = { "number", default = 0.89 },
-}
 
 -- What is handed on to lab.sinks.collect as it is.
 local passed = { "measures", "maps", "keep", "threshold", "thresholds", "dormant" }
@@ -33,7 +25,6 @@ end
 
 --- Sequences as this library has them: lists of ids become sequences.
 function measure.sequences(what, given)
-  check.argument(what, "sequences", given, "table")
   if type(given[1]) == "number" then given = { given } end
   if #given == 0 then check.fail("%s: there are no sequences", what) end
   local out = {}
@@ -81,29 +72,37 @@ local function labels_of(list, tokens, o)
     groups = o.groups and core.tensor(groups) or nil }
 end
 
---- Measure a language model's sinks on token sequences.
---
--- What is measured, and the result, are those of lab.sinks. Rows are kept apart by class
--- (first, plain, boundary), documents in one sequence by their own first tokens.
--- @param model  from lab.lm.open
--- @param list   a list of token ids, or of such lists; or of sequences { ids =, documents
---               = the places, from 1, where packed documents begin }
--- @param batch     sequences at once, default 1
--- @param padding   "right" (default) or "left"
--- @param loss      default true: how well the sequences are predicted
--- @param groups    for each sequence a class (from 0) of its plain rows, or a list with
---                  one for each place (negative: none)
--- @param measures, maps, keep, threshold, thresholds, dormant  as for lab.sinks
--- @return what lab.sinks returns, and { loss = nats a token, predicted = how many,
---         losses = for each sequence the nats by the number of a token, seconds }
--- @error sequences that are empty or hold ids outside the vocabulary
--- @example
---   local model = lab.lm.random { layers = 2 }
---   local found = lab.lm.sinks(model, { { 1, 9, 4, 7 }, { 1, 3 } }, { batch = 2 })
---   print(found, found.loss)
-function measure.sinks(model, list, given)
+local as_in_sinks = schema.pick(measures.rows, table.unpack(passed))
+
+--- Options of lab.lm.sinks.
+measure.rows = schema.join({
+  { "batch", "integer", default = 1, min = 1, unit = "sequences", doc = "at once" },
+  { "padding", "string", default = "right", choices = { "right", "left" } },
+  { "loss", "boolean", default = true, doc = "how well the sequences are predicted" },
+  { "groups", "table", doc = [[for each sequence a class (from 0) of its plain rows, or a
+    list with one for each place (negative: none)]] },
+}, as_in_sinks)
+
+measure.sinks = schema.func("lab.lm.sinks", {
+  doc = [[Measure a language model's sinks on token sequences.
+
+    The measures and the result are those of lab.sinks. Rows are kept apart by class
+    (first, plain, boundary), documents in one sequence by their own first tokens.]],
+  args = {
+    { "model", "language_model" },
+    { "list", "table", doc = [[of token ids, or of such lists; or of sequences { ids =,
+      documents = the places, from 1, where packed documents begin }]] },
+  },
+  options = measure.rows,
+  returns = [[the result of lab.sinks, and { loss = nats a token, predicted = how many,
+    losses = for each sequence the nats by the number of a token, seconds }]],
+  errors = "sequences that are empty or hold ids outside the vocabulary",
+  example = [[
+    local model = lab.lm.random { layers = 2 }
+    local found = lab.lm.sinks(model, { { 1, 9, 4, 7 }, { 1, 3 } }, { batch = 2 })
+    print(found, found.loss)]],
+}, function(model, list, o)
   local what = "lab.lm.sinks"
-  local o = check.options(what, given, rules)
   list = measure.sequences(what, list)
   local c, tokens, claimed = model.config, 0, false
   for _, s in ipairs(list) do tokens = math.max(tokens, #s.ids) end
@@ -155,7 +154,7 @@ function measure.sinks(model, list, given)
     found.loss, found.predicted = loss.mean(losses)
   end
   return found
-end
+end)
 
 --- Losses alone, one sequence at a time: as in what sinks gives.
 function measure.losses(model, list)
@@ -168,13 +167,8 @@ function measure.losses(model, list)
   return out
 end
 
---- What language_model:attention does.
-function measure.attention(model, given)
-  local what = "language_model:attention"
-  local o = check.options(what, given, {
-    ids = { "table tensor", required = true },
-    layer = { "integer", required = true, min = 1, max = model.config.layers },
-    head = { "integer", required = true, min = 1, max = model.config.heads } })
+--- language_model:attention, with its options.
+function measure.attention(model, o)
   local ids = o.ids
   if core.is_tensor(ids) then ids = ids:reshape { -1 }:totable() end
   local found = measure.sinks(model, { ids }, { keep = { { o.layer, o.head } },

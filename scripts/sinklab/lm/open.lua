@@ -1,6 +1,7 @@
 --- open.lua - lab.lm.open: a language model from a file.
 local core = require "sinklab.core"
 local check = require "sinklab.base.check"
+local schema = require "sinklab.base.schema"
 local lm = require "sinklab.lm"
 local config = require "sinklab.lm.config"
 local forward = require "sinklab.lm.forward"
@@ -20,9 +21,6 @@ local function ids_of(model, what, ids, positions)
   if type(ids) == "table" then
     if #ids == 0 then check.fail("%s: there are no token ids", what) end
     t = core.tensor(ids)
-  elseif not core.is_tensor(ids) then
-    check.fail("%s: token ids must be a list of numbers or a tensor, got a %s", what,
-      type(ids))
   end
   t = t:to "f32"
   if t.ndim == 1 then t = t:reshape { 1, t.shape[1] } end
@@ -47,94 +45,108 @@ local function ids_of(model, what, ids, positions)
   return t
 end
 
-local forward_rules = {
-  length = { "tensor table" },
-  first_key = { "tensor table" },
-  positions = { "tensor table" },
-  layer = { "function" },
-}
-
 local function as_tensor(t) return type(t) == "table" and core.tensor(t) or t end
 
---- Run a model up to its last layer.
---
--- Nothing of the size T x T is made: attention goes by in blocks of rows. What a later
--- layer needs is all that is kept.
--- @param ids        token ids from 0: a list, a list of equally long lists, or a tensor
---                   (B, T)
--- @param length     (B): valid tokens of each sequence
--- @param first_key  (B, T): the first position, from 0, that each token may see
--- @param positions  (B, T), in place of 0, 1, 2, ...
--- @param layer      function (layer, h): called with what every layer gives, and as layer
---                   0 with the input of the first
--- @return hidden states (B, T, d_model) before the final norm
--- @error ids outside the vocabulary; more tokens than learned positions; weights that
---        hold NaN
--- @example
---   local model = lab.lm.random {}
---   print(model:forward { 1, 5, 6 })
-function methods:forward(ids, given)
+local ids_row = { "ids", "table tensor",
+  doc = "token ids from 0: a list, a list of equally long lists, or a tensor (B, T)" }
+local forward_rows = {
+  { "length", "tensor table", doc = "(B): valid tokens of each sequence" },
+  { "first_key", "tensor table",
+    doc = "(B, T): the first position, from 0, that each token may see" },
+  { "positions", "tensor table", default_doc = "0, 1, 2, ...", doc = "(B, T)" },
+  { "layer", "function", doc = [[(layer, h): called with the output of every layer, and as
+    layer 0 with the input of the first]] },
+}
+
+methods.forward = schema.func("language_model:forward", {
+  doc = [[Run a model up to its last layer.
+
+    Nothing of the size T x T is made: attention is computed in blocks of rows, and only
+    the states that a later layer needs are kept.]],
+  args = { ids_row },
+  options = forward_rows,
+  returns = "hidden states (B, T, d_model) before the final norm",
+  errors = [[ids outside the vocabulary; more tokens than learned positions; weights that
+    hold NaN]],
+  example = [[
+    local model = lab.lm.random {}
+    print(model:forward { 1, 5, 6 })]],
+}, function(self, ids, o)
   local what = "language_model:forward"
-  local o = check.options(what, given, forward_rules)
   local run = { length = as_tensor(o.length), first_key = as_tensor(o.first_key),
     positions = as_tensor(o.positions), layer = o.layer, attend = self.attend }
   local t = ids_of(self, what, ids, run.positions)
   return forward.hidden(self, t, run)
-end
+end)
 
---- What a model says comes next after every token.
--- @param ids    as for language_model:forward
--- @param given  as for language_model:forward
--- @return logits (B, T, vocabulary)
--- @example
---   local model = lab.lm.random {}
---   print(model:logits { 1, 5, 6 }:select(2, 3):argmax())
-function methods:logits(ids, given)
-  return forward.logits(self, self:forward(ids, given))
-end
+methods.logits = schema.func("language_model:logits", {
+  doc = "The logits of the token after every token.",
+  args = { ids_row },
+  options = forward_rows,
+  returns = "logits (B, T, vocabulary)",
+  errors = "as language_model:forward",
+  example = [[
+    local model = lab.lm.random {}
+    print(model:logits { 1, 5, 6 }:select(2, 3):argmax())]],
+}, function(self, ids, o)
+  return forward.logits(self, self:forward(ids, o))
+end)
 
---- Another model with the same weights and one thing changed.
---
--- The first model stays as it is. Layers, heads and positions count from 1. Changes of
--- weights and values (onto, off, remove, mask, value) are those of lab.intervene and are
--- computed densely, (B, H, T, T): for short texts.
--- @param mechanism  a plugin's name, or { NAME, OPTION = VALUE }, in place of softmax
--- @param layers     those that get it, default all
--- @param zero       true: heads give 0
--- @param mask       position or list: keys that heads do not see
--- @param onto, off, remove  position that gets all of a row's weight, gives it to the
---                   rest, loses it
--- @param value      { position =, to = }: as for lab.intervene
--- @param heads      of all but the first: "all" (default) or a list of { layer, head }
--- @return the other model
--- @error a plugin that needs what a trained model does not have; no such head or layer
--- @example
---   local model = lab.lm.random {}
---   print(model:with { mechanism = "softmax1" }:logits { 1, 5, 6 })
-function methods:with(given)
+methods.with = schema.func("language_model:with", {
+  doc = [[Another model with the same weights and one thing changed.
+
+    The first model stays as it is. Layers, heads and positions count from 1. Changes of
+    weights and values (onto, off, remove, mask, value) are those of lab.intervene and
+    are computed densely, (B, H, T, T): for short texts.]],
+  options = {
+    { "mechanism", "string table",
+      doc = "a plugin's name, or { NAME, OPTION = VALUE }, in place of softmax" },
+    { "layers", "table", default_doc = "all", doc = "those that get the mechanism" },
+    { "zero", "boolean", doc = "true: heads give 0" },
+    { "mask", "integer table", min = 1,
+      doc = "position or list: keys that are not visible to the heads" },
+    { "onto", "integer", min = 1, doc = "position that gets all of a row's weight" },
+    { "off", "integer", min = 1, doc = "position that gives its weight to the rest" },
+    { "remove", "integer", min = 1, doc = "position that loses its weight" },
+    { "value", "table", doc = "{ position =, to = }: as for lab.intervene" },
+    { "heads", "string table", default = "all", choices = { "all" },
+      doc = [[of the other changes: "all" or a list of { layer, head }]] },
+  },
+  returns = "the other model",
+  errors = [[a plugin with inputs that a trained model does not have; no such head or
+    layer]],
+  example = [[
+    local model = lab.lm.random {}
+    print(model:with { mechanism = "softmax1" }:logits { 1, 5, 6 })]],
+}, function(self, o)
   local what = "language_model:with"
-  local o = check.options(what, given, {
-    mechanism = { "string table" }, layers = { "table" }, zero = { "boolean" },
-    heads = { "string table", default = "all", choices = { "all" } },
-    mask = { "integer table", min = 1 }, onto = { "integer", min = 1 },
-    off = { "integer", min = 1 }, remove = { "integer", min = 1 }, value = { "table" } })
   local other = {}
   for key, value in pairs(self) do other[key] = value end
   for key, value in pairs(patching.changed(what, self, o)) do other[key] = value end
   return setmetatable(other, Model)
-end
+end)
 
---- The weights of one head on one sequence, in full.
--- @param ids    token ids of one sequence
--- @param layer  from 1
--- @param head   from 1
--- @return tensor (T, T): queries down, keys across
--- @example
---   local model = lab.lm.random { layers = 1 }
---   print(model:attention { ids = { 1, 9, 4 }, layer = 1, head = 2 })
-function methods:attention(given)
-  return require("sinklab.lm.measure").attention(self, given)
-end
+local attention_rows = {
+  { "ids", "table tensor", required = true, doc = "token ids of one sequence" },
+  { "layer", "integer", min = 1, required = true },
+  { "head", "integer", min = 1, required = true },
+}
+
+methods.attention = schema.func("language_model:attention", {
+  doc = "The weights of one head on one sequence, in full.",
+  options = attention_rows,
+  more = function(self)
+    local rules = schema.rules(attention_rows)
+    rules.layer.max, rules.head.max = self.config.layers, self.config.heads
+    return rules
+  end,
+  returns = "tensor (T, T): queries down, keys across",
+  example = [[
+    local model = lab.lm.random { layers = 1 }
+    print(model:attention { ids = { 1, 9, 4 }, layer = 1, head = 2 })]],
+}, function(self, o)
+  return require("sinklab.lm.measure").attention(self, o)
+end)
 
 function Model:__tostring()
   local c = self.config
@@ -147,18 +159,20 @@ function Model:__tostring()
     c.d_model, c.vocab, c.context)
 end
 
---- Open a language model.
---
--- The architecture, sizes and switches are checked against the tensors at once; numbers
--- are read as they are used.
--- @param path  a GGUF file, or a Hugging Face folder (config.json and safetensors)
--- @return the model; model.config has its sizes, model.file what lab.lm.file gives
--- @error nil and a sentence: what cannot be read, an architecture that is not known, a
---        tensor that is missing, has another shape or is not used, a size out of range
--- @example
---   print(lab.lm.random {})
-function open.open(path)
-  check.argument("lab.lm.open", "path", path, "string")
+open.open = schema.func("lab.lm.open", {
+  doc = [[Open a language model.
+
+    The architecture, sizes and switches are checked against the tensors at once;
+    numbers are read as they are used.]],
+  args = {
+    { "path", "string",
+      doc = "a GGUF file, or a Hugging Face folder (config.json and safetensors)" },
+  },
+  returns = "the model; model.config has its sizes, model.file what lab.lm.file gives",
+  errors = [[nil and a sentence: what cannot be read, an architecture that is not known, a
+    tensor that is missing, has another shape or is not used, a size out of range]],
+  example = "print(lab.lm.random {})",
+}, function(path)
   local file, message = lm.file(path)
   if not file then return nil, message end
   local model = { file = file, path = path }
@@ -176,7 +190,7 @@ function open.open(path)
   model.most_tokens = position
       and position.tensor.shape[1] - model.config.position_offset or nil
   return setmetatable(model, Model)
-end
+end)
 
 open.methods = methods
 

@@ -1,23 +1,11 @@
 --- random.lua - lab.lm.random: a language model that has learned nothing.
 local core = require "sinklab.core"
 local check = require "sinklab.base.check"
+local schema = require "sinklab.base.schema"
 local json = require "sinklab.base.json"
 local lm = require "sinklab.lm"
 
 local random = {}
-
-local rules = {
-  layers = { "integer", default = 2, min = 1, max = 1024 },
-  d_model = { "integer", default = 64, min = 2, max = 1 << 16 },
-  heads = { "integer", default = 4, min = 1, max = 1024 },
-  kv_heads = { "integer", min = 1, max = 1024 },
-  d_ffn = { "integer", min = 1, max = 1 << 18 },
-  vocab = { "integer", default = 256, min = 2, max = 1 << 20 },
-  context = { "integer", default = 2048, min = 1, max = 1 << 24 },
-  std = { "number", default = 0.02, above = 0, max = 100 },
-  seed = { "integer", default = 0, min = 0 },
-  folder = { "string" },
-}
 
 --- Tensors of a llama under their Hugging Face names.
 local function tensors(o)
@@ -46,27 +34,29 @@ local function tensors(o)
   return out
 end
 
---- A Llama with normally distributed weights: the control without training, and a model
--- of any size for measurements of speed.
--- @param layers    default 2
--- @param d_model   width, default 64
--- @param heads     default 4
--- @param kv_heads  default as many
--- @param d_ffn     width of the MLP, default 4 d_model
--- @param vocab     default 256
--- @param context   default 2048
--- @param std       of the weights, default 0.02
--- @param seed      default 0
--- @param folder    where config.json and model.safetensors are left; without it nothing
---                  is left on the disk
--- @return the model, as lab.lm.open gives it; or nil and a sentence when a file cannot
---         be written
--- @error sizes that do not divide
--- @example
---   print(lab.lm.random { layers = 1, seed = 3 })
-function random.random(given)
+random.random = schema.func("lab.lm.random", {
+  doc = [[A Llama with normally distributed weights: the control without training, and a
+    model of any size for measurements of speed.]],
+  options = {
+    { "layers", "integer", default = 2, min = 1, max = 1024 },
+    { "d_model", "integer", default = 64, min = 2, max = 1 << 16, doc = "width" },
+    { "heads", "integer", default = 4, min = 1, max = 1024 },
+    { "kv_heads", "integer", min = 1, max = 1024, default_doc = "heads" },
+    { "d_ffn", "integer", min = 1, max = 1 << 18,
+      default_doc = "4 d_model", doc = "width of the MLP" },
+    { "vocab", "integer", default = 256, min = 2, max = 1 << 20 },
+    { "context", "integer", default = 2048, min = 1, max = 1 << 24 },
+    { "std", "number", default = 0.02, above = 0, max = 100, doc = "of the weights" },
+    { "seed", "integer", default = 0, min = 0 },
+    { "folder", "string", doc = [[where config.json and model.safetensors are left;
+      without it nothing is left on the disk]] },
+  },
+  returns = [[the model, as lab.lm.open gives it; or nil and a sentence when a file cannot
+    be written]],
+  errors = "sizes that do not divide",
+  example = "print(lab.lm.random { layers = 1, seed = 3 })",
+}, function(o)
   local what = "lab.lm.random"
-  local o = check.options(what, given, rules)
   o.kv_heads, o.d_ffn = o.kv_heads or o.heads, o.d_ffn or 4 * o.d_model
   if o.d_model % o.heads ~= 0 or o.d_model // o.heads % 2 ~= 0 then
     check.fail("%s: %d heads do not divide d_model = %d into even parts", what, o.heads,
@@ -97,6 +87,6 @@ function random.random(given)
     os.remove((folder:gsub("%-model$", "")))
   end
   return model, message
-end
+end)
 
 return random

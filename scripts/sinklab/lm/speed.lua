@@ -1,6 +1,7 @@
 --- speed.lua - lab.lm.speed: how fast a prefill was, against what the machine can do.
 local core = require "sinklab.core"
 local check = require "sinklab.base.check"
+local schema = require "sinklab.base.schema"
 
 local speed = {}
 
@@ -38,24 +39,26 @@ local function measured_peak()
   return peak
 end
 
---- Tokens a second, and the share of the machine's arithmetic that the matrices of the
--- layers took.
---
--- The peak is measured: a product of two square matrices of 512 in f32 on one thread,
--- times the threads. Attention and everything else count as time, not as arithmetic, so
--- that the share is a floor; experts that are not used make it no more than a bound.
--- @param model    from lab.lm.open
--- @param tokens   how many went through all layers
--- @param seconds  that took
--- @return { tokens_per_s, flops_per_s, peak_flops_per_s, share } (share nil for experts)
--- @example
---   local model = lab.lm.random {}
---   print(lab.lm.speed(model, 100, 0.01).tokens_per_s)
-function speed.speed(model, tokens, seconds)
+speed.speed = schema.func("lab.lm.speed", {
+  doc = [[Tokens a second, and the share of the machine's arithmetic that the matrices
+    of the layers took.
+
+    The peak is measured: a product of two square matrices of 512 in f32 on one thread,
+    times the threads. Attention and everything else count as time, not as arithmetic,
+    so that the share is a floor; experts that are not used make it no more than a
+    bound.]],
+  args = {
+    { "model", "language_model" },
+    { "tokens", "number", doc = "that went through all layers" },
+    { "seconds", "number", doc = "of all layers" },
+  },
+  returns = [[{ tokens_per_s, flops_per_s, peak_flops_per_s, share } (share nil for
+    experts)]],
+  example = [[
+    local model = lab.lm.random {}
+    print(lab.lm.speed(model, 100, 0.01).tokens_per_s)]],
+}, function(model, tokens, seconds)
   local what = "lab.lm.speed"
-  check.argument(what, "model", model, "table")
-  check.argument(what, "number of tokens", tokens, "number")
-  check.argument(what, "number of seconds", seconds, "number")
   local out = { tokens = tokens, seconds = seconds, tokens_per_s = tokens / seconds }
   if model.config.experts == 0 then
     out.flops_per_s = flops(model) * tokens / seconds
@@ -63,6 +66,6 @@ function speed.speed(model, tokens, seconds)
     out.share = out.flops_per_s / out.peak_flops_per_s
   end
   return out
-end
+end)
 
 return speed

@@ -1,6 +1,7 @@
 --- tokenizer.lua - lab.lm.tokenizer: text to token ids and back; what text begins with.
 local core = require "sinklab.core"
 local check = require "sinklab.base.check"
+local schema = require "sinklab.base.schema"
 local files = require "sinklab.lm.file"
 
 local tokenizers = {}
@@ -11,18 +12,18 @@ local Tokenizer = { __index = methods, __name = "sinklab.lm.tokenizer" }
 -- GGUF's numbers of kinds of tokens.
 local kinds = { "normal", "unknown", "control", "added", "unused", "byte" }
 
---- The tokenizer of a model.
---
--- The object has `kind` ("SentencePiece" or "BPE"), `pre` (the pre-tokenizer), `size`,
--- `bos`, `eos`, `unknown` (ids, nil for none), `add_bos` (whether text begins with
--- `bos`; nil: nobody says), `said_bos` (the file says so; else it is usual for this
--- kind) and `note` (what is unusual, or nil).
--- @param file  from `lab.lm.file`, or a path
--- @return the tokenizer
--- @error nil and a sentence if there is none, or it works in a way that is not known
--- @example
---   print(lab.lm.tokenizer "model.gguf") -- or nil, and why
-function tokenizers.tokenizer(file)
+tokenizers.tokenizer = schema.func("lab.lm.tokenizer", {
+  doc = [[The tokenizer of a model.
+
+    The object has `kind` ("SentencePiece" or "BPE"), `pre` (the pre-tokenizer), `size`,
+    `bos`, `eos`, `unknown` (ids, nil for none), `add_bos` (whether text begins with
+    `bos`; nil: nobody says), `said_bos` (the file says so; else it is usual for this
+    kind) and `note` (what is unusual, or nil).]],
+  args = { { "file", "table string", doc = "from `lab.lm.file`, or a path" } },
+  returns = "the tokenizer",
+  errors = "nil and a sentence if there is none, or it works in a way that is not known",
+  example = [[print(lab.lm.tokenizer "model.gguf") -- or nil, and why]],
+}, function(file)
   if type(file) == "string" then
     local message
     file, message = files.file(file)
@@ -37,7 +38,7 @@ function tokenizers.tokenizer(file)
   local self = core_tokenizer:about()
   self.core = core_tokenizer
   return setmetatable(self, Tokenizer)
-end
+end)
 
 --- The id of a token by its name in the vocabulary, or by its number.
 local function id_of(self, what, token)
@@ -77,19 +78,22 @@ local function policy_of(self, bos)
     or self.add_bos and "none: the file names no beginning token" or "none" .. why }
 end
 
---- What a text begins with, by a policy: the one place where it is decided.
---
--- "auto" does as the file says (nothing if it says nothing), "none" adds nothing, "one"
--- and "two" add that many beginning-of-sequence tokens, anything else names a token (by
--- its text in the vocabulary or its id) that is put in front.
--- @param bos  the policy, default "auto"
--- @param ids  those of the text, or nil
--- @return a table: `ids` to put in front, `text` that says so in words, `warning` if the
---   text begins with that token itself, so that it stands there twice
--- @example
---   local t = lab.lm.tokenizer "model.gguf"
---   print(t and t:begin("auto").text)
-function methods:begin(bos, ids)
+methods.begin = schema.func("lm.tokenizer:begin", {
+  doc = [[The tokens in front of a text, by a policy.
+
+    "auto" does as the file says (nothing if it says nothing), "none" adds nothing,
+    "one" and "two" add that many beginning-of-sequence tokens, anything else names a
+    token (by its text in the vocabulary or its id) that is put in front.]],
+  args = {
+    { "bos", "string integer", default = "auto", doc = "the policy" },
+    { "ids", "table", optional = true, doc = "of the text" },
+  },
+  returns = [[a table: `ids` to put in front, `text` that says so in words, `warning` if
+    the text begins with that token itself, so that it stands there twice]],
+  example = [[
+    local t = lab.lm.tokenizer "model.gguf"
+    print(t and t:begin("auto").text)]],
+}, function(self, bos, ids)
   local begin = policy_of(self, bos)
   local first = begin.ids[1]
   if first and ids and ids[1] == first then
@@ -97,24 +101,23 @@ function methods:begin(bos, ids)
       self:name(first), #begin.ids == 1 and "twice" or "three times")
   end
   return begin
-end
+end)
 
---- Token ids of a text.
--- @param text     any bytes
--- @param bos      what to begin with (see `begin`), default "auto"
--- @param special  whether names of control tokens in the text become those tokens,
---   default false
--- @return a list of ids; what `begin` warns of goes to standard error
--- @error nil and a sentence if the vocabulary cannot spell the text
--- @example
---   local t = lab.lm.tokenizer "model.gguf"
---   print(t and #t:encode("Once upon a time", { bos = "none" }))
-function methods:encode(text, options)
-  check.argument("tokenizer:encode", "text", text, "string")
-  local o = check.options("tokenizer:encode", options, {
-    bos = { "string integer", default = "auto" },
-    special = { "boolean", default = false },
-  })
+methods.encode = schema.func("lm.tokenizer:encode", {
+  doc = "Token ids of a text.",
+  args = { { "text", "string", doc = "any bytes" } },
+  options = {
+    { "bos", "string integer", default = "auto",
+      doc = "what to begin with (see `begin`)" },
+    { "special", "boolean", default = false,
+      doc = "whether names of control tokens in the text become those tokens" },
+  },
+  returns = "a list of ids; a warning of `begin` goes to standard error",
+  errors = "nil and a sentence if the vocabulary cannot spell the text",
+  example = [[
+    local t = lab.lm.tokenizer "model.gguf"
+    print(t and #t:encode("Once upon a time", { bos = "none" }))]],
+}, function(self, text, o)
   local ids, message = self.core:encode(text, o.special)
   if not ids then return nil, message end
   local begin = self:begin(o.bos, ids)
@@ -126,57 +129,58 @@ function methods:encode(text, options)
     table.move(begin.ids, 1, #begin.ids, 1, ids)
   end
   return ids
-end
+end)
 
---- The text of token ids, as bytes.
--- @param ids      a list of ids
--- @param special  whether control tokens show by name, default false
--- @return text
--- @example
---   local t = lab.lm.tokenizer "model.gguf"
---   print(t and t:decode(t:encode "Once upon a time"))
-function methods:decode(ids, options)
-  check.argument("tokenizer:decode", "ids", ids, "table")
-  local o = check.options("tokenizer:decode", options, {
-    special = { "boolean", default = false },
-  })
+methods.decode = schema.func("lm.tokenizer:decode", {
+  doc = "The text of token ids, as bytes.",
+  args = { { "ids", "table", doc = "a list of ids" } },
+  options = {
+    { "special", "boolean", default = false,
+      doc = "whether control tokens show by name" },
+  },
+  returns = "text",
+  example = [[
+    local t = lab.lm.tokenizer "model.gguf"
+    print(t and t:decode(t:encode "Once upon a time"))]],
+}, function(self, ids, o)
   return self.core:decode(ids, o.special)
-end
+end)
 
---- A token as it stands in the vocabulary ("▁the", "Ġthe", "<0x0A>").
--- @param id  a whole number from 0
--- @return its text there, and its kind: "normal", "unknown", "control", "added",
---   "unused" or "byte"; nil if there is no such id
--- @example
---   local t = lab.lm.tokenizer "model.gguf"
---   print(t and t:token(0))
-function methods:token(id)
-  check.argument("tokenizer:token", "id", id, "integer")
+methods.token = schema.func("lm.tokenizer:token", {
+  doc = [[A token as it stands in the vocabulary ("▁the", "Ġthe", "<0x0A>").]],
+  args = { { "id", "integer", doc = "from 0" } },
+  returns = [[its text there, and its kind: "normal", "unknown", "control", "added",
+    "unused" or "byte"; nil if there is no such id]],
+  example = [[
+    local t = lab.lm.tokenizer "model.gguf"
+    print(t and t:token(0))]],
+}, function(self, id)
   local text, kind = self.core:token(id)
   if text then return text, kinds[kind] end
-end
+end)
 
---- The id of a token by its text in the vocabulary.
--- @param text  as `token` gives it
--- @return the id, or nil
--- @example
---   local t = lab.lm.tokenizer "model.gguf"
---   print(t and t:id "<s>")
-function methods:id(text)
-  check.argument("tokenizer:id", "text", text, "string")
+methods.id = schema.func("lm.tokenizer:id", {
+  doc = "The id of a token by its text in the vocabulary.",
+  args = { { "text", "string", doc = "as `token` gives it" } },
+  returns = "the id, or nil",
+  example = [[
+    local t = lab.lm.tokenizer "model.gguf"
+    print(t and t:id "<s>")]],
+}, function(self, text)
   return self.core:id(text)
-end
+end)
 
 local escapes = { ["\n"] = "\\n", ["\r"] = "\\r", ["\t"] = "\\t" }
 
---- A token for people to read, on one line: its text with a space where it has one,
--- escapes for control characters and for bytes that are no UTF-8.
--- @param id  a whole number from 0
--- @return text
--- @example
---   local t = lab.lm.tokenizer "model.gguf"
---   print(t and t:name(0))
-function methods:name(id)
+methods.name = schema.func("lm.tokenizer:name", {
+  doc = [[A token for people to read, on one line: its text with a space where it has
+    one, escapes for control characters and for bytes that are no UTF-8.]],
+  args = { { "id", "integer", doc = "from 0" } },
+  returns = "text",
+  example = [[
+    local t = lab.lm.tokenizer "model.gguf"
+    print(t and t:name(0))]],
+}, function(self, id)
   local text, kind = self:token(id)
   if not text then return ("<%d>"):format(id) end
   if kind == "normal" or kind == "byte" then
@@ -187,7 +191,7 @@ function methods:name(id)
   local function hex(c) return escapes[c] or ("\\x%02x"):format(c:byte()) end
   if not utf8.len(text) then return (text:gsub("[%c\128-\255]", hex)) end
   return (text:gsub("%c", hex))
-end
+end)
 
 function Tokenizer:__tostring()
   return ("%s tokenizer, %d tokens, %s"):format(self.kind, self.size,

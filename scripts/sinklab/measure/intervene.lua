@@ -1,6 +1,7 @@
 --- intervene.lua - lab.intervene: what a change of some heads does to the loss.
 local core = require "sinklab.core"
 local check = require "sinklab.base.check"
+local schema = require "sinklab.base.schema"
 local dense = require "sinklab.theorem.dense_attention"
 local join = require "sinklab.base.tensors".join
 local progress = require "sinklab.base.progress"
@@ -193,47 +194,47 @@ local function sets_of(place, model, heads)
   return { { heads = names, chosen = chosen } }
 end
 
---- Change some heads of a model while it is evaluated, one change at a time, and compare
--- the loss of each class of rows.
---
--- Positions count from 1. Changes are of attention weights (before a gate) and values, in
--- the chosen heads; everything after sees their effect. `onto` and `off` keep a row's
--- mass, `remove` and `mask` do not: mask hides a key before the mechanism, which then
--- sees one key less. Everything is computed densely: for small models.
--- @param model    from lab.model; a mixer or a model with a key bias can have heads zeroed
--- @param batch    with x and y, and trigger, length, start and documents where there are
---                 any: positions are those in the document
--- @param changes  list of { one of: zero = true, onto = position, off = position (the
---                 rest grows), remove = position (the rest stays), mask = position or
---                 list, value = { position = 1, to = 0: a number, a vector, "mean" over
---                 samples or "others": mean of the sequence's other positions }, freeze =
---                 true (the mean pattern over the batch) or a tensor (layers, heads, T,
---                 T), drop_first = true (no layer sees position 1); heads = "each"
---                 (default: one at a time), "all" or a list of { layer, head } together;
---                 name = }
--- @return { samples =, before = { plain =, first =, trigger =, boundary =, all = mean
---         losses }, { name =, layer =, head = (or heads =), loss = { plain =, ... },
---         change = { plain = difference, ... } }, ... }; effects:rows(),
---         effects:figure()
--- @error a change that does nothing or does not fit the model
--- @source Guo et al. 2024, arXiv 2410.13835 (zeroed heads); Sun et al. 2024, arXiv
---         2402.17762 (values set to a mean)
--- @example
---   local task = lab.task.trigger_mean { seq_len = 6 }
---   local model = lab.model.attention_only { task = task, heads = 2 }
---   local effects = lab.intervene(model, task:batch { n = 8 }, {
---     { zero = true }, { off = 1 }, { value = { position = 1, to = "mean" } },
---     { drop_first = true } })
---   print(effects, effects[1].change.trigger)
-local function intervene(model, batch, changes)
+local intervene = schema.func("lab.intervene", {
+  doc = [[Change some heads of a model while it is evaluated, one change at a time, and
+    compare the loss of each class of rows.
+
+    Positions count from 1. Changes are of attention weights (before a gate) and values,
+    in the chosen heads; everything after has their effect. `onto` and `off` keep a
+    row's mass, `remove` and `mask` do not: mask hides a key before the mechanism, which
+    then has one key less. Everything is computed densely: for small models.]],
+  args = {
+    { "model", "model",
+      doc = "from lab.model; a mixer or a model with a key bias can have heads zeroed" },
+    { "batch", "table", doc = [[with x and y, and trigger, length, start and documents
+      where there are any: positions are those in the document]] },
+    { "changes", "table", doc = [[list of { one of: zero = true, onto = position, off =
+      position (the rest grows), remove = position (the rest stays), mask = position or
+      list, value = { position = 1, to = 0: a number, a vector, "mean" over samples or
+      "others": mean of the sequence's other positions }, freeze = true (the mean
+      pattern over the batch) or a tensor (layers, heads, T, T), drop_first = true (no
+      layer sees position 1); heads = "each" (default: one at a time), "all" or a list
+      of { layer, head } together; name = }]] },
+  },
+  returns = [[{ samples =, before = { plain =, first =, trigger =, boundary =, all = mean
+    losses }, { name =, layer =, head = (or heads =), loss = { plain =, ... }, change =
+    { plain = difference, ... } }, ... }; effects:rows(), effects:figure()]],
+  errors = "a change that does nothing or does not fit the model",
+  source = [[Guo et al. 2024, arXiv 2410.13835 (zeroed heads); Sun et al. 2024, arXiv
+    2402.17762 (values set to a mean)]],
+  example = [[
+    local task = lab.task.trigger_mean { seq_len = 6 }
+    local model = lab.model.attention_only { task = task, heads = 2 }
+    local effects = lab.intervene(model, task:batch { n = 8 }, {
+      { zero = true }, { off = 1 }, { value = { position = 1, to = "mean" } },
+      { drop_first = true } })
+    print(effects, effects[1].change.trigger)]],
+}, function(model, batch, changes)
   local what = "lab.intervene"
-  check.argument(what, "first argument", model, "model")
   if type(batch) ~= "table" or not core.is_tensor(batch.x)
       or not core.is_tensor(batch.y) then
     check.fail("%s: the second argument must be a batch with x and y "
       .. "(try task:batch { n = 100 })", what)
   end
-  check.argument(what, "third argument", changes, "table")
   check.list(what, "the third argument", changes, "changes such as { zero = true }")
   local first_key = segments.first_key(what, model, batch)
   local list = {}
@@ -271,7 +272,7 @@ local function intervene(model, batch, changes)
     end
   end
   return setmetatable(out, Effects)
-end
+end)
 
 --- The classes of rows that there are, in their order.
 local function present(self)
@@ -282,14 +283,15 @@ local function present(self)
   return out
 end
 
---- Rows of text under a row of column names: losses before, then the differences.
--- @return names, rows: for lab.text.table
--- @example
---   local task = lab.task.trigger_mean { seq_len = 6 }
---   local model = lab.model.attention_only { task = task }
---   local effects = lab.intervene(model, task:batch { n = 8 }, { { zero = true } })
---   print(lab.text.table(effects:rows()))
-function methods:rows()
+methods.rows = schema.func("effects:rows", {
+  doc = "Rows of text under a row of column names: losses before, then the differences.",
+  returns = "names, rows: for lab.text.table",
+  example = [[
+    local task = lab.task.trigger_mean { seq_len = 6 }
+    local model = lab.model.attention_only { task = task }
+    local effects = lab.intervene(model, task:batch { n = 8 }, { { zero = true } })
+    print(lab.text.table(effects:rows()))]],
+}, function(self)
   local names, rows = { "change", "layer", "head" }, {}
   local shown_classes = present(self)
   local function row(name, layer, head, values, format)
@@ -306,37 +308,38 @@ function methods:rows()
       e.head and tostring(e.head) or e.heads, e.change, "%+.3e")
   end
   return names, rows
-end
+end)
 
---- What run:add takes: { samples =, before =, effects = list of what changed }.
--- @return table without methods
--- @example
---   local task = lab.task.trigger_mean { seq_len = 6 }
---   local model = lab.model.attention_only { task = task }
---   local effects = lab.intervene(model, task:batch { n = 8 }, { { zero = true } })
---   print(effects:record().effects[1].name)
-function methods:record()
+methods.record = schema.func("effects:record", {
+  doc = "A table for run:add: { samples =, before =, effects = list of the changes }.",
+  returns = "table without methods",
+  example = [[
+    local task = lab.task.trigger_mean { seq_len = 6 }
+    local model = lab.model.attention_only { task = task }
+    local effects = lab.intervene(model, task:batch { n = 8 }, { { zero = true } })
+    print(effects:record().effects[1].name)]],
+}, function(self)
   return { samples = self.samples, before = self.before,
     effects = table.move(self, 1, #self, 1, {}) }
-end
+end)
 
 function Effects:__tostring()
   return "loss by class of rows: before, and the difference that a change makes\n"
       .. text.table(self:rows())
 end
 
---- Heat maps of the differences, layers down and heads across: a row of panels for each
--- change that was tried on each head, a column for each class of rows.
--- @param title  default none
--- @return figure
--- @error when no change was tried head by head
--- @example
---   local task = lab.task.trigger_mean { seq_len = 6 }
---   local model = lab.model.attention_only { task = task, heads = 2 }
---   print(lab.intervene(model, task:batch { n = 8 }, { { zero = true } }):figure())
-function methods:figure(given)
+methods.figure = schema.func("effects:figure", {
+  doc = [[Heat maps of the differences, layers down and heads across: a row of panels
+    for each change that was tried on each head, a column for each class of rows.]],
+  options = { { "title", "string" } },
+  returns = "figure",
+  errors = "effects of which none was tried head by head",
+  example = [[
+    local task = lab.task.trigger_mean { seq_len = 6 }
+    local model = lab.model.attention_only { task = task, heads = 2 }
+    print(lab.intervene(model, task:batch { n = 8 }, { { zero = true } }):figure())]],
+}, function(self, o)
   local what = "effects:figure"
-  local o = check.options(what, given, { title = { "string" } })
   local names, maps = {}, {}
   for _, e in ipairs(self) do
     if e.layer then
@@ -369,6 +372,6 @@ function methods:figure(given)
   end
   return require "sinklab.plot".panels(panels, { columns = #shown_classes,
     title = o.title, samples = self.samples })
-end
+end)
 
 return intervene

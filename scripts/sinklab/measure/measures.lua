@@ -4,6 +4,7 @@
 -- always on. docs/measures.md says each measure's formula, source and traps.
 local core = require "sinklab.core"
 local check = require "sinklab.base.check"
+local hidden = require "sinklab.measure.hidden"
 
 local measures = {}
 
@@ -85,20 +86,23 @@ function measures.read(what, given, hidden)
 end
 
 --- Options that every way of measuring takes.
-function measures.rules(more)
-  local out = {
-    measures = { "string table" },
-    maps = { "boolean" },
-    keep = { "table" },
-    threshold = { "number", default = 0.3, above = 0, max = 1 },
-    thresholds = { "table" },
-    share_rows = { "integer", default = 64, min = 1 },
-    dormant = { "number", default = 0.89 },
-    hidden = { "table" },
-  }
-  for key, rule in pairs(more or {}) do out[key] = rule end
-  return out
-end
+measures.rows = {
+  { "measures", "string table", doc = [[names of measures or of their groups, or "all";
+    always: "rows"; more: "columns" (Sink_k for every k, column entropy, random
+    positions), "share" (the first 1, 4, 8 keys), "norms" (keys, values), "logits" (sink
+    logit), "hidden" (the residual stream)]] },
+  { "maps", "boolean", default_doc = "up to 512 tokens, without keep",
+    doc = "mean and std over samples of every weight" },
+  { "keep", "table", doc = "{ { layer, head }, ... }: maps of these heads only" },
+  { "threshold", "number", default = 0.3, above = 0, max = 1,
+    doc = "eps of the sink rate Sink_1^eps (Gu et al. 2025)" },
+  { "thresholds", "table", doc = "a list of them: heads[i].curve has the rates at each" },
+  { "share_rows", "integer", default = 64, min = 1,
+    doc = [[last rows of a document that "share" counts]] },
+  { "dormant", "number", default = 0.89, doc = [[weight on position 1 from which a row
+    of a group is dormant (Guo et al. 2024)]] },
+  { "hidden", "table", fields = hidden.limits, doc = "options of lab.sinks.hidden" },
+}
 
 --- Groups count from 0 to the largest one named.
 function measures.groups_of(what, groups)

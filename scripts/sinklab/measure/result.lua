@@ -1,5 +1,6 @@
 --- result.lua - what a measurement of sinks gives: its summaries and its text.
 local check = require "sinklab.base.check"
+local schema = require "sinklab.base.schema"
 local text = require "sinklab.base.text"
 
 local methods = {}
@@ -23,22 +24,23 @@ local summarised = { "first_over_rowsum", "row_mass", "abs_mass", "contribution"
   "null_mass", "virtual_mass", "rate", "first_over_rowsum_rate", "value_norm",
   "entropy", "null_rate", "first_norm_ratio" }
 
---- Sink_k^eps over all heads, in percent: 100 times the mean share of (sequence, head)
--- pairs whose mean weight on position k is above the threshold (Gu et al. 2025).
--- @param k  position, default 1; others need measures = { "columns" }
--- @param over_rowsum  true: of row-normalised weights
--- @return percent
--- @error when position k was not measured
--- @source Gu et al. 2025, arXiv 2410.10781
--- @example
---   local task = lab.task.trigger_mean {}
---   local model = lab.model.attention_only { task = task }
---   local found = lab.sinks(model, task:batch { n = 16 }, { measures = "columns" })
---   print(found:sink_k(), found:sink_k(2), found:sink_k(1, { over_rowsum = true }))
-function methods:sink_k(k, given)
-  k = k or 1
-  local over_rowsum = check.options("sinks:sink_k", given,
-    { over_rowsum = { "boolean" } }).over_rowsum
+methods.sink_k = schema.func("sinks:sink_k", {
+  doc = [[Sink_k^eps over all heads, in percent: 100 times the mean share of (sequence,
+    head) pairs whose mean weight on position k is above the threshold (Gu et al.
+    2025).]],
+  args = { { "k", "integer", default = 1,
+    doc = [[position; others than 1 need measures = { "columns" }]] } },
+  options = { { "over_rowsum", "boolean", doc = "of row-normalised weights" } },
+  returns = "percent",
+  errors = "when position k was not measured",
+  source = "Gu et al. 2025, arXiv 2410.10781",
+  example = [[
+    local task = lab.task.trigger_mean {}
+    local model = lab.model.attention_only { task = task }
+    local found = lab.sinks(model, task:batch { n = 16 }, { measures = "columns" })
+    print(found:sink_k(), found:sink_k(2), found:sink_k(1, { over_rowsum = true }))]],
+}, function(self, k, o)
+  local over_rowsum = o.over_rowsum
   if k == 1 then
     return 100 * (over_rowsum and self.first_over_rowsum_rate or self.rate).mean
   end
@@ -46,11 +48,11 @@ function methods:sink_k(k, given)
   if not sink then
     check.fail("sinks:sink_k: position %s needs measures = { \"columns\" }", tostring(k))
   end
-  if math.type(k) ~= "integer" or k < 1 or k > self.tokens then
-    check.fail("sinks:sink_k: position %s; there are 1 to %d", tostring(k), self.tokens)
+  if k < 1 or k > self.tokens then
+    check.fail("sinks:sink_k: position %d; there are 1 to %d", k, self.tokens)
   end
   return 100 * sink:select(3, k):mean():item()
-end
+end)
 
 --- A copy without tensors, tables in tables too.
 local function without_tensors(t)
@@ -65,13 +67,14 @@ local function without_tensors(t)
   return out
 end
 
---- What run.json keeps of a measurement: everything but tensors.
--- @return table
--- @example
---   local task = lab.task.trigger_mean {}
---   local model = lab.model.attention_only { task = task }
---   print(lab.sinks(model, task:batch { n = 16 }):record().heads[1].first_mean)
-function methods:record()
+methods.record = schema.func("sinks:record", {
+  doc = "The part of a measurement that run.json keeps: everything except tensors.",
+  returns = "table",
+  example = [[
+    local task = lab.task.trigger_mean {}
+    local model = lab.model.attention_only { task = task }
+    print(lab.sinks(model, task:batch { n = 16 }):record().heads[1].first_mean)]],
+}, function(self)
   local out = without_tensors(self)
   local secondary = out.hidden and out.hidden.secondary
   if secondary then -- counts beside a list of tokens: two values for JSON
@@ -83,7 +86,7 @@ function methods:record()
     end
   end
   return out
-end
+end)
 
 local columns = {
   { "layer", "%d" }, { "head", "%d" }, { "first_mean", "%.4f" },
@@ -94,15 +97,16 @@ local columns = {
   { "rate", "%.2f" }, { "null_rate", "%.2f" },
 }
 
---- Rows of text, one a head, under a row of column names; columns that were not
--- measured are left out.
--- @return names, rows: for lab.text.table
--- @example
---   local task = lab.task.trigger_mean {}
---   local model = lab.model.attention_only { task = task }
---   local names, rows = lab.sinks(model, task:batch { n = 16 }):rows()
---   print(lab.text.table(names, rows))
-function methods:rows()
+methods.rows = schema.func("sinks:rows", {
+  doc = [[Rows of text, one a head, under a row of column names; columns that were not
+    measured are left out.]],
+  returns = "names, rows: for lab.text.table",
+  example = [[
+    local task = lab.task.trigger_mean {}
+    local model = lab.model.attention_only { task = task }
+    local names, rows = lab.sinks(model, task:batch { n = 16 }):rows()
+    print(lab.text.table(names, rows))]],
+}, function(self)
   local names, out, shown = {}, {}, {}
   for _, c in ipairs(columns) do
     if self.heads[1][c[1]] ~= nil then
@@ -119,7 +123,7 @@ function methods:rows()
     end
   end
   return names, out
-end
+end)
 
 function Sinks:__tostring()
   local names, rows = self:rows()

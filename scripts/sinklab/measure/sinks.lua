@@ -1,6 +1,7 @@
 --- sinks.lua - lab.sinks: attention sinks of a model, measured on a labelled batch.
 local core = require "sinklab.core"
 local check = require "sinklab.base.check"
+local schema = require "sinklab.base.schema"
 local collect = require "sinklab.measure.collector"
 local divisor = require "sinklab.base.divisor"
 local hidden = require "sinklab.measure.hidden"
@@ -37,53 +38,43 @@ local function residuals(what, model, batch, begins, shard, given)
   return hidden.finish(accumulator)
 end
 
---- Measure a model's sinks on a batch.
---
--- Rows are of classes that are never averaged together: the first row (1 by
--- construction under causal softmax), trigger rows, the first rows of later documents
--- (boundary), and plain rows, which the means are over; padded and fully masked rows are
--- only counted. Layers, heads and positions count from 1, positions from the first token
--- of their document. Keys that are no tokens (a key bias, registers) have no position:
--- their mass is virtual_mass. Weights are those of the map, before a gate.
--- docs/measures.md has every measure's formula, source and traps.
--- @param model
--- @param batch       from task:batch: x, and where there are any: trigger (B) positions
---                    from 0 or (B, T) non-zero on trigger rows; length (B) valid tokens
---                    end here; start (B) and begin here (left padding); documents (B, T)
---                    numbers that change where a document begins: attention is kept
---                    within it; groups (B) or (B, T) classes of plain rows from 0
--- @param measures    names of measures or of their groups, or "all"; always: "rows";
---                    more: "columns" (Sink_k for every k, column entropy, random
---                    positions), "share" (the first 1, 4, 8 keys), "norms" (keys,
---                    values), "logits" (sink logit), "hidden" (the residual stream)
--- @param maps        mean and std over samples of every weight; default up to 512
---                    tokens, without keep
--- @param keep        { { layer, head }, ... }: these of these heads only
--- @param threshold   eps of the sink rate Sink_1^eps (Gu et al. 2025), default 0.3
--- @param thresholds  a list of them: heads[i].curve has the rates at each
--- @param share_rows  last rows of a document that "share" looks at, default 64
--- @param dormant     weight on position 1 from which a row of a group is dormant,
---                    default 0.89 (Guo et al. 2024)
--- @param hidden      options of lab.sinks.hidden: massive, ratio, similar, noise, bos
--- @return { samples, tokens, threshold, heads = { { layer, head, first_mean, first_min,
---         first_std, first_all, trigger_first, row_mass, abs_mass (sums of weights and
---         of |weights| on tokens), first_over_rowsum, entropy, contribution, value_norm,
---         rate, first_over_rowsum_rate, classes = { plain, first, trigger, boundary },
---         counts of rows, ... }, ... }, mean, std = tensors (layers, heads, query, key),
---         null (where claimed) = mean mass on nothing (layers, heads, query), virtual
---         (with such keys) = mean mass on each of them (layers, heads, query, n): the key
---         bias, then registers; kept = with keep a list of the same; first,
---         first_over_rowsum, row_mass, ... = { min, max, mean } over heads; sink, column,
---         ... = tensors (layers, heads, position); hidden = what lab.sinks.hidden gives }
--- @example
---   local task = lab.task.trigger_mean { seq_len = 8 }
---   local model = lab.model.attention_only { task = task }
---   local sinks = lab.sinks(model, task:batch { n = 4 }, { measures = { "columns" } })
---   print(sinks, sinks:sink_k(2), sinks.heads[1].null_rate)
-local function measure(model, batch, given)
+local measure = schema.func("lab.sinks", {
+  doc = [[Measure a model's sinks on a batch.
+
+    Rows are of classes that are never averaged together: the first row (1 by
+    construction under causal softmax), trigger rows, the first rows of later documents
+    (boundary), and plain rows, which the means are over; padded and fully masked rows
+    are only counted. Layers, heads and positions count from 1, positions from the first
+    token of their document. Keys that are no tokens (a key bias, registers) have no
+    position: their mass is virtual_mass. Weights are those of the row mechanism or
+    mixer, before a gate. docs/measures.md has every measure's formula, source and
+    traps.]],
+  args = {
+    { "model", "model" },
+    { "batch", "any", doc = [[from task:batch: x, and where there are any: trigger (B)
+      positions from 0 or (B, T) non-zero on trigger rows; length (B): valid tokens end
+      here; start (B): and begin here (left padding); documents (B, T): numbers that
+      change where a document begins, within which attention is kept; groups (B) or (B,
+      T): classes of plain rows from 0]] },
+  },
+  options = measures.rows,
+  returns = [[{ samples, tokens, threshold, heads = { { layer, head, first_mean,
+    first_min, first_std, first_all, trigger_first, row_mass, abs_mass (sums of weights
+    and of |weights| on tokens), first_over_rowsum, entropy, contribution, value_norm,
+    rate, first_over_rowsum_rate, classes = { plain, first, trigger, boundary }, counts
+    of rows, ... }, ... }, mean, std = tensors (layers, heads, query, key), null (where
+    claimed) = mean mass on nothing (layers, heads, query), virtual (with such keys) =
+    mean mass on each of them (layers, heads, query, n): the key bias, then registers;
+    kept = with keep a list of the same; first, first_over_rowsum, row_mass, ... = {
+    min, max, mean } over heads; sink, column, ... = tensors (layers, heads, position);
+    hidden = the result of lab.sinks.hidden }]],
+  example = [[
+    local task = lab.task.trigger_mean { seq_len = 8 }
+    local model = lab.model.attention_only { task = task }
+    local sinks = lab.sinks(model, task:batch { n = 4 }, { measures = { "columns" } })
+    print(sinks, sinks:sink_k(2), sinks.heads[1].null_rate)]],
+}, function(model, batch, o)
   local what = "lab.sinks"
-  local o = check.options(what, given, measures.rules())
-  check.argument(what, "first argument", model, "model")
   if type(batch) ~= "table" or not core.is_tensor(batch.x) then
     check.fail("%s: the second argument must be a batch (try task:batch { n = 1000 })",
       what)
@@ -131,7 +122,7 @@ local function measure(model, batch, given)
     found.hidden = residuals(what, model, batch, begins, shard, o.hidden)
   end
   return finish(found, model.attention.virtual_keys + model.registers, claimed, o.keep)
-end
+end)
 
 return setmetatable({ collect = collect, hidden = hidden.hidden },
   { __call = function(_, ...) return measure(...) end, __doc = measure })

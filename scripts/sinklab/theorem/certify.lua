@@ -6,6 +6,7 @@
 -- and the supremum itself where the error is as simple as that of the witnesses.
 local core = require "sinklab.core"
 local check = require "sinklab.base.check"
+local schema = require "sinklab.base.schema"
 local join = require "sinklab.base.tensors".join
 local progress = require "sinklab.base.progress"
 
@@ -171,39 +172,40 @@ local function sampled(self, task, o)
   return most, joined(states)
 end
 
---- The worst loss of a model on a task: lab.certify(model, task, { starts =, ... }).
---
--- The loss of a sequence is the largest error of its rows. In f64 (a model of f32 is
--- copied) it is climbed by projected gradient ascent over the content of the sequences,
--- from many starts for every position of the trigger: all content at its bounds, corners,
--- points within, and the worst of a sample. The result is never below the sample's.
--- @param model
--- @param task      one with content that may vary: the trigger tasks, retrieval,
---                  regression, or one's own with a domain
--- @param starts    for every position of the trigger, default 32, at least 2
--- @param steps     of each ascent at most, default 100
--- @param samples   sequences of the sample, default 4096, in whole multiples of starts
--- @param norm      of a row's error: "max" (default), its largest coordinate, or "l2"
--- @param seed      default 0
--- @return { worst, sampled = the sample's largest error, samples, starts = all of them,
---         norm, trigger and position (from 1; of the worst sequence and of its worst row;
---         trigger is nil where the task has none), x = that sequence (1, L, d_model) }
--- @error the task has no content that may vary
--- @source the loss of Ran-Milo 2026, arXiv 2603.11487
--- @example
---   local task = lab.task.trigger_mean {}
---   print(lab.certify(lab.witness.softmax(task, 5), task, { starts = 4, samples = 64 }))
-local function certify(model, task, given)
+local certify = schema.func("lab.certify", {
+  doc = [[The worst loss of a model on a task.
+
+    The loss of a sequence is the largest error of its rows. In f64 (a model of f32 is
+    copied) it is climbed by projected gradient ascent over the content of the
+    sequences, from many starts for every position of the trigger: all content at its
+    bounds, corners, points within, and the worst of a sample. The result is never below
+    the sample's.]],
+  args = {
+    { "model", "model" },
+    { "task", "task", doc = [[one with content that may vary: the trigger tasks,
+      retrieval, regression, or one's own with a domain]] },
+  },
+  options = {
+    { "starts", "integer", default = 32, min = 2, max = 4096,
+      doc = "for every position of the trigger" },
+    { "steps", "integer", default = 100, min = 0, doc = "of each ascent at most" },
+    { "samples", "integer", default = 4096, min = 1,
+      doc = "sequences of the sample, in whole multiples of starts" },
+    { "norm", "string", default = "max", choices = { "max", "l2" },
+      doc = [[of a row's error; "max" is its largest coordinate]] },
+    { "seed", "integer", default = 0, min = 0 },
+  },
+  returns = [[{ worst, sampled = the sample's largest error, samples, starts = all of
+    them, norm, trigger and position (from 1; of the worst sequence and of its worst
+    row; trigger is nil where the task has none), x = that sequence (1, L, d_model) }]],
+  errors = "a task that has no content that may vary",
+  source = "the loss of Ran-Milo 2026, arXiv 2603.11487",
+  example = [[
+    local task = lab.task.trigger_mean {}
+    print(lab.certify(lab.witness.softmax(task, 5), task, {
+      starts = 4, samples = 64 }))]],
+}, function(model, task, o)
   local what = "lab.certify"
-  check.argument(what, "first argument", model, "model")
-  check.argument(what, "second argument", task, "task")
-  local o = check.options(what, given, {
-    starts = { "integer", default = 32, min = 2, max = 4096 },
-    steps = { "integer", default = 100, min = 0 },
-    samples = { "integer", default = 4096, min = 1 },
-    norm = { "string", default = "max", choices = { "max", "l2" } },
-    seed = { "integer", default = 0, min = 0 },
-  })
   local domain = task.domain
   if not domain then
     check.fail("%s: task '%s' has no content that may vary "
@@ -247,7 +249,7 @@ local function certify(model, task, given)
   return setmetatable({ worst = worst, sampled = most, samples = o.samples,
     starts = #groups * o.starts, norm = o.norm, trigger = trigger,
     position = largest(rows:select(1, 1)), x = batch.x }, Certificate)
-end
+end)
 
 function Certificate:__tostring()
   return ("worst error %.6g (%s) at position %d%s, from %d starts; "
