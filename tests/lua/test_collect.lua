@@ -86,7 +86,8 @@ check.test("layer by layer, last sequence first", function()
   for layer = 1, 2 do
     for i = 6, 1, -1 do
       h[i] = c:watch(i, function()
-        return model.blocks[layer](h[i], part(lengths, i, 1))
+        return model.run_layer(model.config, model.blocks[layer], h[i],
+          { length = part(lengths, i, 1) })
       end, { layer = layer, last = layer })
     end
   end

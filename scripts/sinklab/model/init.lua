@@ -1,248 +1,86 @@
---- model.lua - lab.model: models made of attention, described by a table.
+--- lab.model: models made of attention, described by a table and built from the layers of
+-- sinklab.layers.
 local core = require "sinklab.core"
-local check = require "sinklab.base.check"
-local text = require "sinklab.base.text"
-local init_values = require "sinklab.model.init_values"
-local params = require "sinklab.model.params"
-local layers = require "sinklab.model.layers"
 local attention = require "sinklab.model.attention"
+local check = require "sinklab.base.check"
+local init_values = require "sinklab.model.init_values"
+local layer = require "sinklab.model.layer"
+local mlp = require "sinklab.layers.mlp"
+local norm = require "sinklab.layers.norm"
+local Model = require "sinklab.model.object"
+local params = require "sinklab.model.params"
+local run_attention = require "sinklab.layers.attention".forward
+local run_block = require "sinklab.layers.block".forward
+local schema = require "sinklab.base.schema"
 
 local model = {}
-local methods = {}
-local Model = { __index = methods, __name = "sinklab.model" }
 
---- Raise unless x is what the model's task gives: numbers of its width, or token ids.
-local function check_input(self, x)
-  local width = self.options.task.d_model
-  local shape = core.is_tensor(x) and x.shape or {}
-  local fits = #shape == (width and 3 or 2) and (not width or shape[3] == width)
-  if fits then return end
-  check.fail("model: it reads %s, got %s",
-    width and ("numbers (B, T, %d)"):format(width) or "token ids (B, T)",
-    core.is_tensor(x) and ("a tensor (%s)"):format(table.concat(shape, ", "))
-    or "a " .. type(x))
-end
+-- Options of every model.
+local shared = {
+  { "task", "task", required = true, doc = [[gives seq_len, and d_model (numbers) or vocab
+    (token ids)]] },
+  { "layers", "integer", default = 1, min = 1, doc = "how many" },
+  { "heads", "integer", default = 1, min = 1, doc = "in each layer" },
+  { "kv_heads", "integer", min = 1, default_doc = "heads",
+    doc = "key/value heads; divides heads" },
+  { "attention", "string table", default = "softmax", doc = [[a plugin's name, or {
+    mechanism =, gate =, scale =, causal =, window =, kv_bias = } (the first lines of
+    sinklab/model/attention.lua say what each may be)]] },
+  { "registers", "integer", default = 0, min = 0, max = 4096, doc = [[learned tokens before
+    the first one, dropped before the output (Darcet et al. 2024, arXiv 2309.16588)]] },
+  { "init", "function", default = init_values.normal(0.02),
+    default_doc = "lab.init.normal(0.02)", doc = "of the matrices" },
+  { "seed", "integer", default = 0, min = 0, doc = "of the parameters" },
+  { "dtype", "string", default = "f32", choices = { "f32", "f64" },
+    doc = "of the parameters" },
+}
 
---- Predictions for x: (B, seq_len, d_model) numbers or (B, seq_len) token ids.
--- @param x       the sequences
--- @param length  optional (B): valid tokens of each sequence
--- @param first_key   optional (B, seq_len): the first position, from 0, that each one may
---                see (packed documents, left padding); past it: it sees none. Not with
---                registers, key biases or a mixer
--- @param hooks   optional { layer = function (layer, h): called with the residual stream,
---                (B, tokens, width) with registers first, before layer 1 (as layer 0) and
---                after each layer; attend = function (call): heads' output in place of
---                lab.attention or lab.mixer, whose table it gets }
--- @return (B, seq_len, d_output)
--- @error x of another shape than the task's
--- @example
---   local task = lab.task.trigger_mean {}
---   local model = lab.model.attention_only { task = task }
---   print(model:forward(task:batch { n = 2 }.x).shape[3])
-function methods:forward(x, length, first_key, hooks)
-  check_input(self, x)
-  hooks = hooks or {}
-  local h, n = self:embed(x), self.registers
-  if first_key and (n > 0 or self.attention.virtual_keys > 0
-      or self.mechanism.shape ~= "row") then
-    check.fail("model: documents and left padding do not go with registers, "
-      .. "key biases or the mixer '%s'", self.mechanism.name)
-  end
-  if n > 0 then
-    local shape = h.shape
-    local first = self:parameter "registers":reshape { 1, n, shape[3] }
-    h = core.concat({ first:broadcast { shape[1], n, shape[3] }, h }, 2)
-    length = length and length + n
-  end
-  if hooks.layer then hooks.layer(0, h) end
-  for layer, block in ipairs(self.blocks) do
-    h = block(h, length, first_key, hooks.attend)
-    if hooks.layer then hooks.layer(layer, h) end
-  end
-  if n > 0 then h = h:narrow(2, n + 1, h.shape[2] - n) end
-  return self:unembed(h)
-end
-
---- A parameter by name: a view, so changing it changes the model.
--- @param name  as print (model) lists it
--- @return tensor
--- @error no such parameter
--- @example
---   local task = lab.task.trigger_mean {}
---   local model = lab.model.attention_only { task = task }
---   print(model:parameter "layer1.w_q")
-function methods:parameter(name)
-  local t = self.params:get(name)
-  if not t then
-    local names = {}
-    for i, entry in ipairs(self.params.order) do names[i] = entry.name end
-    check.fail("model: no parameter '%s'%s", tostring(name),
-      check.did_you_mean(name, names))
-  end
-  return t
-end
-
---- Set a parameter from a tensor or nested table of its shape.
--- @param name   as print (model) lists it
--- @param value  tensor of either precision, or nested lists of numbers
--- @return the model itself
--- @error no such parameter, another shape
--- @example
---   local task = lab.task.trigger_mean {}
---   local model = lab.model.attention_only { task = task }
---   model:set("layer1.w_q", lab.zeros({ 16, 16 }))
-function methods:set(name, value)
-  local t = self:parameter(name)
-  if not core.is_tensor(value) then value = core.tensor(value, self.dtype) end
-  t:copy(value:to(self.dtype))
-  return self
-end
-
---- The same model in another precision: model:to "f64". Parameters are copied.
--- @param dtype  "f32" or "f64"
--- @return model
--- @example
---   local model = lab.model.attention_only { task = lab.task.trigger_mean {} }
---   print(model:to "f64")
-function methods:to(dtype)
-  local options = {}
-  for key, value in pairs(self.options) do options[key] = value end
-  options.dtype = dtype
-  local copy = model[self.kind](options)
-  copy.params.flat:copy(self.params.flat:to(dtype))
-  return copy
-end
-
---- Every parameter, as views.
--- @return { name = tensor }
--- @example
---   local task = lab.task.trigger_mean {}
---   local model = lab.model.attention_only { task = task }
---   for name, t in pairs(model:parameters()) do print(name, t.count) end
-function methods:parameters()
-  local out = {}
-  for _, entry in ipairs(self.params.order) do
-    out[entry.name] = self.params:get(entry.name)
-  end
-  return out
-end
-
---- Write the parameters as safetensors.
--- @param path  of the file; written whole or not at all
--- @return true, or nil and a message
--- @example
---   local task = lab.task.trigger_mean {}
---   local model = lab.model.attention_only { task = task }
---   assert(model:save "model.safetensors")
-function methods:save(path)
-  return core.save_safetensors(path, self:parameters(),
-    { model = self.kind, dtype = self.dtype })
-end
-
---- Read parameters that save wrote for a model of the same shape.
--- @param path  of the file, which has these parameters and no others
--- @return the model, or nil and a message; then the model is as before
--- @example
---   local task = lab.task.trigger_mean {}
---   local model = lab.model.attention_only { task = task }
---   model:save "model.safetensors"
---   assert(model:load "model.safetensors")
-function methods:load(path)
-  local read, message = core.load_safetensors(path)
-  if not read then return nil, message end
-  for name in pairs(read) do
-    if not self.params:get(name) then
-      return nil, ("%s: tensor '%s' is none of this model's"):format(path, name)
-    end
-  end
-  for _, entry in ipairs(self.params.order) do
-    local t = read[entry.name]
-    if not t then
-      return nil, ("%s: no tensor '%s'"):format(path, entry.name)
-    end
-    if table.concat(t.shape, ", ") ~= table.concat(entry.shape, ", ") then
-      return nil, ("%s: tensor '%s' has shape (%s), the model's is (%s)"):format(
-        path, entry.name, table.concat(t.shape, ", "),
-        table.concat(entry.shape, ", "))
-    end
-  end
-  for _, entry in ipairs(self.params.order) do
-    self.params:get(entry.name):copy(read[entry.name]:to(self.dtype))
-  end
-  return self
-end
-
-function Model:__tostring()
-  local lines = { ("model %s: %s, %d layer%s, %s parameters, %s"):format(self.kind,
-    self.mechanism_text, #self.blocks, #self.blocks == 1 and "" or "s",
-    text.grouped(self.params.size), self.dtype),
-    "  attention: " .. attention.text(self.attention) }
-  local wide = 0
-  for _, entry in ipairs(self.params.order) do wide = math.max(wide, #entry.name) end
-  for _, entry in ipairs(self.params.order) do
-    lines[#lines + 1] = ("  %-" .. wide .. "s  (%s)"):format(entry.name,
-      table.concat(entry.shape, ", "))
-  end
-  return table.concat(lines, "\n")
-end
-
---- Rules that every model's table shares.
-local function common()
-  return {
-    task = { "task", required = true },
-    layers = { "integer", default = 1, min = 1 },
-    heads = { "integer", default = 1, min = 1 },
-    attention = { "string table", default = "softmax" },
-    init = { "function", default = init_values.normal(0.02) },
-    seed = { "integer", default = 0, min = 0 },
-    dtype = { "string", default = "f32", choices = { "f32", "f64" } },
-    registers = { "integer", default = 0, min = 0, max = 4096 },
-  }
-end
-
---- A model without parameters yet but its registers.
-local function new(kind, what, o, a)
-  local self = setmetatable({ kind = kind, what = what, options = o,
+--- A model whose parameters are not planned yet, but for its registers.
+local function new(kind, o, a, c)
+  local self = setmetatable({ kind = kind, options = o, config = c,
     task_name = o.task.name, seq_len = o.task.seq_len, dtype = o.dtype,
-    heads = o.heads, layers = o.layers,
-    blocks = {}, outputs = {}, attention = a, mechanism_text = a.name,
-    mechanism = a.mechanism, registers = o.registers, params = params.plan() }, Model)
+    heads = o.heads, layers = o.layers, outer = {}, blocks = {}, outputs = {},
+    attention = a, mechanism_text = a.name, mechanism = a.mechanism,
+    registers = o.registers, params = params.plan() }, Model)
   if o.registers > 0 then
-    self.params:add("registers", { o.registers, a.d_model }, o.init)
+    self.outer.registers = self.params:add("registers", { o.registers, a.d_model }, o.init)
   end
   return self
 end
 
---- The paper's model: x <- x + MHA(x), or MHA(x) alone; no norm, MLP, positions or
--- bias; every head as wide as the model unless d_head says otherwise.
--- @param task       gives d_model and seq_len
--- @param layers     default 1
--- @param heads      default 1
--- @param d_head     default the task's d_model
--- @param kv_heads   default heads; divides heads
--- @param residual   default false
--- @param attention  a plugin's name, or { mechanism =, gate =, scale =, causal =, window =,
---                   kv_bias = } (the first lines of sinklab/model/attention.lua say
---                   what each may be): scale defaults to 1 here (the paper's)
--- @param registers  learned tokens before the first one, dropped before the output
---                   (Darcet et al. 2024, arXiv 2309.16588), default 0
--- @param init       default lab.init.normal(0.02)
--- @param seed       default 0
--- @param dtype      "f32" (default) or "f64"
--- @return model; print (model) lists its parameters
--- @error a task of token ids, sizes that do not divide, an option not allowed
--- @source Ran-Milo 2026, arXiv 2603.11487
--- @example
---   local task = lab.task.trigger_mean { residual = true }
---   print(lab.model.attention_only { task = task, layers = 2, heads = 2,
---     residual = true, attention = { mechanism = "relu", gate = "sigmoid_gate" } })
-function model.attention_only(given)
+--- Make the parameters, and put them into what was planned.
+local function make(self)
+  local o, plan = self.options, self.params
+  plan:make(o.seed, o.dtype)
+  self.outer, self.blocks = plan:bind(self.outer), plan:bind(self.blocks)
+  for i, block in ipairs(self.blocks) do self.outputs[i] = block.o.weight end
+  return self
+end
+
+--- The config of sinklab.layers, as far as attention goes.
+local function config_of(a)
+  return { d_model = a.d_model, heads = a.heads, kv_heads = a.kv_heads,
+    d_head = a.d_head, scale = a.scale, causal = a.causal,
+    alibi = a.positions == "alibi" }
+end
+
+model.attention_only = schema.func("lab.model.attention_only", {
+  doc = [[The paper's model: x <- x + MHA(x), or MHA(x) alone; no norm, MLP, positions or
+    bias; every head as wide as the model unless d_head says otherwise.
+
+    The scale of scores is 1 here (the paper's).]],
+  options = schema.join(shared, {
+    { "d_head", "integer", min = 1, default_doc = "the task's d_model",
+      doc = "width of a head" },
+    { "residual", "boolean", default = false, doc = "x + MHA(x)" } }),
+  returns = "model; print (model) lists its parameters",
+  errors = "a task of token ids, sizes that do not divide, an option not allowed",
+  source = "Ran-Milo 2026, arXiv 2603.11487",
+  example = [[local task = lab.task.trigger_mean { residual = true }
+print(lab.model.attention_only { task = task, layers = 2, heads = 2,
+  residual = true, attention = { mechanism = "relu", gate = "sigmoid_gate" } })]],
+}, function(o)
   local what = "lab.model.attention_only"
-  local rules = common()
-  rules.d_head = { "integer", min = 1 }
-  rules.kv_heads = { "integer", min = 1 }
-  rules.residual = { "boolean", default = false }
-  local o = check.options(what, given, rules)
   local d = o.task.d_model
   if not d then
     check.fail("%s: task '%s' gives token ids; this model reads numbers "
@@ -252,120 +90,151 @@ function model.attention_only(given)
     { scale = 1, heads = o.heads, kv_heads = o.kv_heads or o.heads,
       d_model = d, d_head = o.d_head or d, positions = "none",
       tokens = o.task.seq_len + o.registers })
-  local self = new("attention_only", what, o, a)
-  local makers = {}
+  local c = config_of(a)
+  local self = new("attention_only", o, a, c)
   for i = 1, o.layers do
-    makers[i] = attention.plan(self.params, "layer" .. i, a, o.init, false, i)
+    self.blocks[i] = layer.attention(self.params, i, c, a, { init = o.init })
   end
-  self.params:make(o.seed, o.dtype)
-  for i = 1, o.layers do
-    local mha = makers[i](self.params)
-    self.outputs[i] = mha.w_o
-    self.blocks[i] = o.residual
-        and function(h, ...) return h + mha.forward(h, ...) end
-        or mha.forward
-  end
-  self.embed = function(_, x) return x end
-  self.unembed = function(_, h) return h end
-  return self
-end
+  self.run_layer = o.residual and run_block or run_attention
+  return make(self)
+end)
 
---- A transformer: embedding, blocks of attention and MLP, unembedding.
--- @param task        gives seq_len, and vocab or d_model
--- @param layers, heads, kv_heads, seed, dtype, attention, registers, init  as
---                    attention_only, but scale defaults to 1 / sqrt (d_head)
--- @param d_model     default 64 with token ids; else the task's d_model
--- @param d_head      default d_model / heads
--- @param norm        "layer" (default), "rms" or "none"
--- @param norm_place  "pre" (default) or "post"
--- @param norm_eps    default 1e-5
--- @param mlp         "gelu" (default), "gelu_tanh", "relu", "silu", "swiglu", "geglu",
---                    "reglu" or "none"
--- @param d_mlp       hidden width, default 4 d_model
--- @param positions   "learned" (default), "sinusoidal", "rotary" (interleaved pairs),
---                    "rotary_half", "alibi" or "none"
--- @param rope_base   default 10000
--- @param context     positions of the learned table, default seq_len
--- @param bias        default false: biases in every linear map and norm
--- @param tied        default false: unembed with the token embedding
--- @return model; print (model) lists its parameters
--- @error sizes that do not divide, an option not allowed
--- @example
---   local task = lab.task.trigger_mean {}
---   print(lab.model.transformer { task = task, heads = 2, norm = "rms",
---     mlp = "swiglu", positions = "rotary" })
-function model.transformer(given)
-  local what = "lab.model.transformer"
-  local rules = common()
-  rules.kv_heads = { "integer", min = 1 }
-  rules.d_model = { "integer", min = 1 }
-  rules.d_head = { "integer", min = 1 }
-  rules.norm = { "string", default = "layer", choices = { "layer", "rms", "none" } }
-  rules.norm_place = { "string", default = "pre", choices = { "pre", "post" } }
-  rules.norm_eps = { "number", default = 1e-5, above = 0 }
-  rules.mlp = { "string", default = "gelu", choices = layers.mlp_kinds }
-  rules.d_mlp = { "integer", min = 1 }
-  rules.positions = { "string", default = "learned", choices = layers.position_kinds }
-  rules.rope_base = { "number", default = 10000, above = 1 }
-  rules.context = { "integer", min = 1 }
-  rules.bias = { "boolean", default = false }
-  rules.tied = { "boolean", default = false }
-  local o = check.options(what, given, rules)
+local transformer_options = schema.join(shared, {
+  { "d_model", "integer", min = 1, default_doc = "64 with token ids, else the task's",
+    doc = "width of the residual stream" },
+  { "d_head", "integer", min = 1, default_doc = "d_model / heads", doc = "width of a head" },
+  { "norm", "string", default = "layer", choices = { "layer", "rms", "none" },
+    doc = "of every norm" },
+  { "norm_place", "string", default = "pre", choices = layer.norm_places,
+    doc = [["pre": of the inputs of attention and MLP; "post": of the sums; "output": of
+    what attention and MLP add (OLMo 2); "sandwich": of inputs and what they add (Gemma
+    2)]] },
+  { "norm_eps", "number", default = 1e-5, above = 0, doc = "added to the variance" },
+  { "qk_norm", "string", choices = norm.qk_kinds, default_doc = "none", doc = [[norm of
+    queries and keys: "head" (each head, one gamma), "heads" (each head, its own gamma,
+    layer norm) or "full" (all heads as one vector)]] },
+  { "clip_qkv", "number", above = 0, default_doc = "none",
+    doc = "bound of the absolute values of queries, keys and values" },
+  { "mlp", "string", default = "gelu", choices = { "none", "relu", "gelu", "gelu_tanh",
+    "silu", "swiglu", "geglu", "geglu_tanh", "reglu", "clamped_swiglu" },
+    doc = [[activation of the MLP; the last five have a gate (Shazeer 2020, arXiv
+    2002.05202; clamped_swiglu: gpt-oss)]] },
+  { "d_mlp", "integer", min = 1, default_doc = "4 d_model", doc = "hidden width" },
+  { "parallel", "boolean", default = false, doc = [[attention and MLP both read the
+    layer's input (GPT-NeoX)]] },
+  { "mlp_norm", "boolean", default = true, doc = [[false, in a parallel block: the MLP
+    reads what attention reads, through the same norm (Phi-2)]] },
+  { "positions", "string", default = "learned", choices = { "none", "learned",
+    "sinusoidal", "rotary", "rotary_half", "alibi" }, doc = [[rotary turns interleaved
+    pairs, rotary_half the pairs k and k + d_head / 2]] },
+  { "rope_base", "number", default = 10000, above = 1, doc = "of rotary angles" },
+  { "rope_local_base", "number", above = 1, default_doc = "rope_base",
+    doc = "the same in layers with a window (Gemma 3)" },
+  { "rotary_part", "number", default = 1, above = 0, max = 1,
+    doc = "the share of a head that rotates" },
+  { "context", "integer", min = 1, default_doc = "seq_len",
+    doc = "positions of the learned table" },
+  { "bias", "boolean string", default = false, choices = { "qkv" }, doc = [[biases in
+    every linear map and norm; "qkv": of queries, keys and values only (Qwen 2)]] },
+  { "embedding_scale", "number string", default = 1, choices = { "sqrt" },
+    doc = [[of the token embeddings; "sqrt": sqrt (d_model) (Gemma)]] },
+  { "embedding_norm", "boolean", default = false, doc = "a norm of the embeddings (BLOOM)" },
+  { "logit_softcap", "number", above = 0, default_doc = "none",
+    doc = "s: logits are s tanh (logits / s) (Gemma 2)" },
+  { "tied", "boolean", default = false, doc = "unembed with the token embedding" },
+})
+
+--- Raise for options that do not go together.
+local function check_transformer(what, o, d, d_head)
   local task = o.task
-  local d = o.d_model or task.d_model or 64
+  local rotated = math.floor(d_head * o.rotary_part)
+  local function refuse(...) check.fail(what .. ": " .. ...) end
   if task.d_model and d ~= task.d_model then
     check.fail("%s: d_model is %d, but task '%s' gives vectors of width %d", what, d,
       task.name, task.d_model)
-  end
-  if o.tied and not (task.vocab and task.d_output == task.vocab) then
-    check.fail("%s: tied needs a task with token ids in and out", what)
-  end
-  local d_head = o.d_head or d // o.heads
-  if not o.d_head and d % o.heads ~= 0 then
+  elseif o.tied and not (task.vocab and task.d_output == task.vocab) then
+    refuse "tied needs a task with token ids in and out"
+  elseif not o.d_head and d % o.heads ~= 0 then
     check.fail("%s: d_model %d is not a multiple of %d heads (give d_head)", what, d,
       o.heads)
-  end
-  local context = o.context or task.seq_len
-  if context < task.seq_len then
+  elseif (o.context or task.seq_len) < task.seq_len then
     check.fail("%s: context is %d, but task '%s' has sequences of %d tokens", what,
-      context, task.name, task.seq_len)
+      o.context, task.name, task.seq_len)
+  elseif o.norm == "none" and (o.qk_norm or o.embedding_norm) then
+    refuse "qk_norm and embedding_norm need a norm, and norm is \"none\""
+  elseif not o.mlp_norm and not o.parallel then
+    refuse "mlp_norm = false needs a parallel block"
+  elseif o.parallel and o.norm_place ~= "pre" then
+    check.fail("%s: norm_place \"%s\" does not go with a parallel block", what,
+      o.norm_place)
+  elseif o.positions:match "^rotary" and o.rotary_part < 1
+      and (rotated < 2 or rotated % 2 ~= 0) then
+    check.fail("%s: rotary_part %g rotates %d numbers of a head of %d; it must be an even "
+      .. "number from 2", what, o.rotary_part, rotated, d_head)
   end
+end
+
+model.transformer = schema.func("lab.model.transformer", {
+  doc = [[A transformer: embedding, blocks of attention and MLP, unembedding.
+
+    The scale of scores is 1 / sqrt (d_head) unless `attention` says otherwise. Soft-capped
+    scores are attention = { mechanism = { "softcap_softmax", cap = 50 } }, learned sink
+    logits attention = "sinklogit", windows in some layers attention = { window = { 8, 0 }
+    }.]],
+  options = transformer_options,
+  returns = "model; print (model) lists its parameters",
+  errors = "sizes that do not divide, an option not allowed",
+  example = [[local task = lab.task.trigger_mean {}
+print(lab.model.transformer { task = task, heads = 2, norm = "rms",
+  mlp = "swiglu", positions = "rotary" })]],
+}, function(o)
+  local what = "lab.model.transformer"
+  local task = o.task
+  local d = o.d_model or task.d_model or 64
+  local d_head = o.d_head or d // o.heads
+  check_transformer(what, o, d, d_head)
   local a = attention.options(what, o.attention,
     { scale = 1 / math.sqrt(d_head), heads = o.heads,
       kv_heads = o.kv_heads or o.heads, d_model = d, d_head = d_head,
-      positions = o.positions, rope_base = o.rope_base,
+      positions = o.positions, qk_norm = o.qk_norm, clip = o.clip_qkv,
       tokens = task.seq_len + o.registers })
-  local self = new("transformer", what, o, a)
-  local plan, init = self.params, o.init
+  local c, kind = config_of(a), mlp.kinds[o.mlp]
+  c.norm, c.norm_eps = o.norm ~= "none" and o.norm or nil, o.norm_eps
+  c.qk_norm, c.clip, c.parallel = o.qk_norm, o.clip_qkv, o.parallel
+  c.d_ffn, c.logit_softcap = o.d_mlp or 4 * d, o.logit_softcap
+  c.activation, c.gating = kind and kind.activation, kind and kind.gating
+  local scale = o.embedding_scale == "sqrt" and math.sqrt(d) or o.embedding_scale
+  c.embedding_scale = scale ~= 1 and scale or nil
 
-  if task.vocab then plan:add("token_embedding", { task.vocab, d }, init) end
+  local self = new("transformer", o, a, c)
+  local plan, outer, bias = self.params, self.outer, o.bias == true
+  if task.vocab then
+    outer.embedding = { weight = plan:add("token_embedding", { task.vocab, d }, o.init) }
+  end
   if o.positions == "learned" then
-    plan:add("position_embedding", { context, d }, init)
+    outer.positions = plan:add("position_embedding", { o.context or task.seq_len, d },
+      o.init)
   end
-  local makers = {}
-  for i = 1, o.layers do
-    makers[i] = layers.plan_block(plan, i, a, o, d, init)
+  if o.embedding_norm then
+    outer.embedding_norm = layer.norm(plan, "embedding_norm", c, { d }, bias)
   end
-  local final = o.norm ~= "none" and o.norm_place == "pre"
-      and layers.plan_norm(plan, "final_norm", o.norm, d, o.bias, o.norm_eps)
-  local w_out = not o.tied and (task.vocab or task.d_output ~= d)
-  if w_out then plan:add("unembedding", { task.d_output, d }, init) end
-
-  plan:make(o.seed, o.dtype)
-  for i = 1, o.layers do self.blocks[i], self.outputs[i] = makers[i](plan) end
-  local norm = final and final(plan) or function(h) return h end
-  local positions = layers.positions(plan, o.positions, task.seq_len, d, o.dtype)
-  local tokens = task.vocab and plan:get "token_embedding"
-  local unembedding = o.tied and tokens or w_out and plan:get "unembedding"
-  self.embed = function(_, x)
-    local h = tokens and core.embedding(tokens, x) or x
-    return positions and h + positions or h
+  for i = 1, o.layers do self.blocks[i] = layer.block(plan, i, c, a, kind, o) end
+  if c.norm and o.norm_place ~= "post" then
+    outer.final_norm = layer.norm(plan, "final_norm", c, { d }, bias)
   end
-  self.unembed = function(_, h)
-    h = norm(h)
-    return unembedding and core.linear(h, unembedding) or h
+  if o.tied then
+    outer.unembedding = outer.embedding
+  elseif task.vocab or task.d_output ~= d then
+    outer.unembedding = { weight = plan:add("unembedding", { task.d_output, d }, o.init) }
+  end
+  self.run_layer = run_block
+  make(self)
+  if self.outer.positions then
+    self.positions = self.outer.positions:narrow(1, 1, task.seq_len)
+  elseif o.positions == "sinusoidal" then
+    self.positions = core.sinusoidal(task.seq_len, d, o.dtype)
   end
   return self
-end
+end)
 
 return model
