@@ -89,7 +89,7 @@ end)
 
 -- The library.
 
-check.test("every public name has a doc comment", function()
+check.test("every public name is described, with an example", function()
   local missing = {}
   for _, entry in ipairs(help.index()) do
     local value = type(entry.value)
@@ -102,7 +102,7 @@ check.test("every public name has a doc comment", function()
       missing[#missing + 1] = entry.name .. " (no example)"
     elseif not is_value and not entry["return"]
         and not entry.name:match "^run:" then
-      missing[#missing + 1] = entry.name .. " (no @return)"
+      missing[#missing + 1] = entry.name .. " (no returns)"
     end
   end
   check.equal(table.concat(missing, ", "), "")

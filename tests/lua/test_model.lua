@@ -297,11 +297,11 @@ check.test("initialisers", function()
   check.close(std, 0.3 / math.sqrt(3), 3e-3)
   check.close(most, 0.3, 1e-3)
   check.equal({ spread(lab.init.constant(3)) }, { 0., 3. })
-  check.raises("the standard deviation is -1; it must be a number from 0",
+  check.raises("lab.init.normal: the std is -1; it must be at least 0",
     lab.init.normal, -1)
-  check.raises("the bound is x; it must be a number from 0", lab.init.uniform, "x")
-  check.raises("it must be a number from 0", lab.init.normal, 0 / 0)
-  check.raises("it must be a number from 0", lab.init.uniform, 0 / 0)
+  check.raises("the bound must be a number, got 'x'", lab.init.uniform, "x")
+  check.raises("the std is NaN", lab.init.normal, 0 / 0)
+  check.raises("the bound is NaN", lab.init.uniform, 0 / 0)
 end)
 
 check.test("what another task gives is refused by its shape", function()

@@ -108,7 +108,7 @@ check.test("a wrong declaration is blamed on its line", function()
     ["{ x = { default = { 1, 2 }, min = 2 } }"] = "the default of 'x' must be at least 2",
     ["{ x = { default = { 1, 'a' }, doc = 'doc' } }"] = "the list of 'x' mixes numbers and strings",
     ["{ 1 }"] = "'1' is no name for an option",
-    ["'x'"] = "expected a table of defaults, got a string",
+    ["'x'"] = "lab.options: the defaults must be a table, got 'x'",
     ["{ seed = 0 }\nprint(opt.sed)"] = "no option 'sed' was declared "
       .. "(did you mean 'seed'?)",
     ["{ seed = 0 }\nopt.sed = 1"] = "no option 'sed' was declared",

@@ -68,6 +68,9 @@ local kinds = {
   any = { "a value", function() return true end },
 }
 
+--- Whether a rule may name this kind.
+function check.is_kind(name) return kinds[name] ~= nil end
+
 local function shown(value)
   if type(value) == "string" then return "'" .. value .. "'" end
   if type(value) == "number" or type(value) == "boolean" then

@@ -34,6 +34,7 @@
 --                arguments are required unless they have a default or optional = true
 --   min, max, above (excluded), choices (of a string), unit ("steps"); nan: NaN may be
 --   fields       rows of a nested table, which is checked and filled in the same way
+--   keys         rows of a nested table that the function itself checks, for help alone
 -- A list of rows is plain data: schema.join (rows, more) and schema.pick (rows, "a", "b")
 -- make lists that share rows. schema.rules (rows) gives what check.options takes.
 --
@@ -54,6 +55,7 @@ local function rule_of(row)
   for key, value in pairs(row) do rule[key] = value end
   rule.name, rule[1], rule[2] = row[1], row[2], nil
   rule.fields = row.fields and schema.rules(row.fields)
+  rule.keys = row.keys and schema.rules(row.keys)
   return rule
 end
 

@@ -1,6 +1,7 @@
 --- options.lua - lab.options: a script's --key=VALUE options from a table of defaults.
 local core = require "sinklab.core"
 local check = require "sinklab.base.check"
+local schema = require "sinklab.base.schema"
 local contexts = require "sinklab.cli.context"
 local text = require "sinklab.base.text"
 
@@ -221,24 +222,22 @@ local function help(specs)
   end
 end
 
---- A script's options, read from the command line.
---
--- Each key of `defaults` becomes --key=VALUE; `-` and `_` are the same in names. The
--- type is that of the default: a whole number, a number, a boolean (--key, --no-key),
--- a string, or a list of numbers or strings (--key=a,b). A default may be described:
--- { default = 1000, doc = "what it means", min =, max =, above =, choices = }.
--- A value of the wrong type or out of range and an unknown option end the script with
--- one sentence. In the REPL there is no command line and the defaults are returned.
--- @param defaults  name -> default
--- @return a table of the values; reading a name that is not among them raises
--- @example
---   local opt = lab.options { attention = { "softmax", "relu" },
---     steps = { default = 1000, doc = "at most so many updates", min = 1 } }
---   print(opt.steps, opt.attention[1])
-function options.options(defaults)
-  if type(defaults) ~= "table" then
-    fail("lab.options: expected a table of defaults, got a %s", type(defaults))
-  end
+options.options = schema.func("lab.options", {
+  doc = [[A script's options, read from the command line.
+
+    Each key of `defaults` becomes --key=VALUE; `-` and `_` are the same in names. The
+    type is that of the default: a whole number, a number, a boolean (--key, --no-key),
+    a string, or a list of numbers or strings (--key=a,b). A default may be described: {
+    default = 1000, doc = "what it means", min =, max =, above =, choices = }. A value
+    of the wrong type or out of range and an unknown option end the script with one
+    sentence. In the REPL there is no command line and the defaults are returned.]],
+  args = { { "defaults", "table", doc = "name -> default" } },
+  returns = "a table of the values; reading a name that is not among them raises",
+  example = [[
+    local opt = lab.options { attention = { "softmax", "relu" },
+      steps = { default = 1000, doc = "at most so many updates", min = 1 } }
+    print(opt.steps, opt.attention[1])]],
+}, function(defaults)
   local context = contexts.current()
   if context.options then fail "lab.options: a script has one table of options" end
   local specs, names = {}, {}
@@ -270,7 +269,7 @@ function options.options(defaults)
       fail("no option '%s' was declared: it cannot be set", tostring(name))
     end,
   })
-end
+end)
 
 --- Raise if the command line gave options that no lab.options has read.
 function options.unread()

@@ -56,9 +56,9 @@ function declared.meaning(rule, is_option)
     default = written(rule.default)
   end
   if default then said = said .. ", default " .. default end
-  if rule.fields then
+  if rule.fields or rule.keys then
     local fields = {}
-    for i, field in ipairs(rule.fields) do
+    for i, field in ipairs(rule.fields or rule.keys) do
       fields[i] = field.name .. ": " .. declared.meaning(field, true)
     end
     said = said .. ": { " .. table.concat(fields, "; ") .. " }"

@@ -200,7 +200,7 @@ end
 --- The options inside an option that is a table, as help.options gives them.
 function help.fields(rule)
   local out = {}
-  for i, field in ipairs(rule.fields or {}) do
+  for i, field in ipairs(rule.fields or rule.keys or {}) do
     out[i] = { field.name, declared.meaning(field, true), field }
   end
   return out

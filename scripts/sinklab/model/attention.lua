@@ -1,36 +1,31 @@
 --- attention.lua - the option `attention` of a model, read: plugins and host features.
---
---   "softmax"                                 the mechanism alone
---   { mechanism =, gate =, scale =, causal =, window =, kv_bias = }
---
--- mechanism  what makes a head's output from the layer input: a row plugin (weights from
---          scores) or a mixer plugin (the whole mechanism). Default "softmax".
--- gate     a gate plugin, applied to the output of every head. Default none.
---          mechanism and gate are each a NAME, or { NAME, OPTION = VALUE, ... } with the
---          plugin's own options. Where mechanism is a name, its options may also stand
---          beside it: { mechanism = "relu", normaliser = "length" }.
--- scale    of q.k; the default is the model's. A mixer applies it itself.
--- causal   default true
--- window   how many keys a query sees, default 0: no window. A list is repeated over the
---          layers: { 8, 0 } has a window of 8 keys in layers 1, 3, 5, ...
--- kv_bias  a learned key that every query sees before the first token, not rotated:
---          "k" (its value is 0), "kv" (the value is learned too), or "v": no key, a
---          learned value is added to the output (Gu et al. 2025, arXiv 2410.10781;
---          Sun et al. 2024, arXiv 2402.17762). One for each key/value head, or one for
---          all with { "kv", shared = true }. Starts at N(0, 0.02^2).
 local core = require "sinklab.core"
 local check = require "sinklab.base.check"
+local schema = require "sinklab.base.schema"
 
 local attention = {}
 
-local host_rules = {
-  mechanism = { "string table", default = "softmax" },
-  gate = { "string table" },
-  scale = { "number" },
-  causal = { "boolean", default = true },
-  window = { "integer table", default = 0, min = 0 },
-  kv_bias = { "string table" },
+-- The keys of the option's table; with a plugin's name as `mechanism`, the plugin's own
+-- options stand beside them: { mechanism = "relu", normaliser = "length" }.
+attention.rows = {
+  { "mechanism", "string table", default = "softmax", doc = [[a row plugin (weights from
+    scores) or a mixer plugin (a head's output from the layer's input): its name, with its
+    options beside it, or { NAME, OPTION = VALUE }]] },
+  { "gate", "string table",
+    doc = "a gate plugin, on the output of every head, as a name or with its options" },
+  { "scale", "number", default_doc = "the model's", doc = "factor of q . k" },
+  { "causal", "boolean", default = true, doc = "no key after its query" },
+  { "window", "integer table", default = 0, min = 0, unit = "keys", doc = [[visible to a
+    query; 0: all. A list is repeated over the layers: { 8, 0 } has a window of 8 keys in
+    layers 1, 3, 5, ...]] },
+  { "kv_bias", "string table", doc = [[a learned key that every query sees before the
+    first token, not rotated: "k" (its value is 0), "kv" (the value is learned too), or
+    "v": no key, a learned value is added to the output (Gu et al. 2025, arXiv
+    2410.10781; Sun et al. 2024, arXiv 2402.17762). One for each key/value head, or one
+    for all with { "kv", shared = true }. Starts at N(0, 0.02^2)]] },
 }
+
+local host_rules = schema.rules(attention.rows)
 
 --- The plugin that an option names, with its options.
 -- @param plugin_options  those that stand beside mechanism = NAME
@@ -56,7 +51,7 @@ local function plugin(what, given, plugin_options)
     for key in pairs(plugin_options) do
       if options[key] == nil then
         local names = {}
-        for known in pairs(host_rules) do names[#names + 1] = known end
+        for _, rule in ipairs(host_rules) do names[#names + 1] = rule.name end
         for known in pairs(options) do names[#names + 1] = known end
         check.unknown(what, key, names)
       end

@@ -23,11 +23,11 @@ local shared = {
   { "heads", "integer", default = 1, min = 1, doc = "in each layer" },
   { "kv_heads", "integer", min = 1, default_doc = "heads",
     doc = "key/value heads; divides heads" },
-  { "attention", "string table", default = "softmax", doc = [[a plugin's name, or {
-    mechanism =, gate =, scale =, causal =, window =, kv_bias = } (the first lines of
-    sinklab/model/attention.lua say what each may be)]] },
-  { "registers", "integer", default = 0, min = 0, max = 4096, doc = [[learned tokens before
-    the first one, dropped before the output (Darcet et al. 2024, arXiv 2309.16588)]] },
+  { "attention", "string table", default = "softmax", keys = attention.rows,
+    doc = "a plugin's name, or a table" },
+  { "registers", "integer", default = 0, min = 0, max = 4096, doc = [[learned tokens
+    before the first one, dropped before the output (Darcet et al. 2024, arXiv
+    2309.16588)]] },
   { "init", "function", default = init_values.normal(0.02),
     default_doc = "lab.init.normal(0.02)", doc = "of the matrices" },
   { "seed", "integer", default = 0, min = 0, doc = "of the parameters" },
@@ -102,7 +102,8 @@ end)
 local transformer_options = schema.join(shared, {
   { "d_model", "integer", min = 1, default_doc = "64 with token ids, else the task's",
     doc = "width of the residual stream" },
-  { "d_head", "integer", min = 1, default_doc = "d_model / heads", doc = "width of a head" },
+  { "d_head", "integer", min = 1, default_doc = "d_model / heads",
+    doc = "width of a head" },
   { "norm", "string", default = "layer", choices = { "layer", "rms", "none" },
     doc = "of every norm" },
   { "norm_place", "string", default = "pre", choices = layer.norm_places,
@@ -138,7 +139,8 @@ local transformer_options = schema.join(shared, {
     every linear map and norm; "qkv": of queries, keys and values only (Qwen 2)]] },
   { "embedding_scale", "number string", default = 1, choices = { "sqrt" },
     doc = [[of the token embeddings; "sqrt": sqrt (d_model) (Gemma)]] },
-  { "embedding_norm", "boolean", default = false, doc = "a norm of the embeddings (BLOOM)" },
+  { "embedding_norm", "boolean", default = false,
+    doc = "a norm of the embeddings (BLOOM)" },
   { "logit_softcap", "number", above = 0, default_doc = "none",
     doc = "s: logits are s tanh (logits / s) (Gemma 2)" },
   { "tied", "boolean", default = false, doc = "unembed with the token embedding" },
@@ -177,10 +179,10 @@ end
 model.transformer = schema.func("lab.model.transformer", {
   doc = [[A transformer: embedding, blocks of attention and MLP, unembedding.
 
-    The scale of scores is 1 / sqrt (d_head) unless `attention` says otherwise. Soft-capped
-    scores are attention = { mechanism = { "softcap_softmax", cap = 50 } }, learned sink
-    logits attention = "sinklogit", windows in some layers attention = { window = { 8, 0 }
-    }.]],
+    The scale of scores is 1 / sqrt (d_head) unless `attention` says otherwise.
+    Soft-capped scores are attention = { mechanism = { "softcap_softmax", cap = 50 } },
+    learned sink logits attention = "sinklogit", windows in some layers attention = {
+    window = { 8, 0 } }.]],
   options = transformer_options,
   returns = "model; print (model) lists its parameters",
   errors = "sizes that do not divide, an option not allowed",

@@ -135,7 +135,8 @@ end)
 
 methods.load = schema.func("model:load", {
   doc = "Read parameters that save wrote for a model of the same shape.",
-  args = { { "path", "any", doc = "of the file, which has these parameters and no others" } },
+  args = { { "path", "any",
+  doc = "of the file, which has these parameters and no others" } },
   returns = "the model, or nil and a message; then the model is as before",
   example = example "model:save \"model.safetensors\"\nassert(model:load \"model.safetensors\")",
 }, function(self, path)

@@ -135,8 +135,8 @@ local function options_at(entry, path)
   for _, key in ipairs(path) do
     local option
     for _, o in ipairs(options) do if o[1] == key then option = o end end
-    options = option and option[3] and help.fields(option[3])
-        or help.in_braces(option and option[2] or "")
+    local nested = option and option[3] and help.fields(option[3]) or {}
+    options = #nested > 0 and nested or help.in_braces(option and option[2] or "")
   end
   return options
 end
