@@ -4,6 +4,7 @@
 #include "base/isa.h"
 #include "base/memory.h"
 #include "support/golden.h"
+#include "support/optimizer.h"
 #include "support/suite.h"
 #include "train/train.h"
 #include <stdio.h>
@@ -304,10 +305,8 @@ static void hundred_steps (int model, int mechanism, sl_dtype dtype, int shard,
                                           .batch = B,
                                           .shard = shard,
                                           .groups = groups,
-                                          .optimizer = { .kind = SL_ADAM,
-                                                         .beta1 = 0.9,
-                                                         .beta2 = 0.95,
-                                                         .eps = 1e-8 },
+                                          .optimizer = optimizer_of (
+                                              "adam", "beta2", 0.95, NULL),
                                           .schedule = &lr,
                                           .n_points = 1 },
                       &e);

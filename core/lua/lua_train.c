@@ -5,6 +5,7 @@
 #include <string.h>
 
 #define TRAINER "sinklab.trainer"
+enum { MOST_POINTS = 1000000 };
 
 typedef struct box {
   sl_trainer *trainer; /* NULL: closed */
@@ -24,9 +25,9 @@ static sl_point *read_points (lua_State *L, int index, const char *what,
     sl_lua_fail (L, "%s: expected a list of points, got %s", what,
                  luaL_typename (L, index));
   length = lua_rawlen (L, index);
-  if (length > SL_SCHEDULE_POINTS + 1)
+  if (length > MOST_POINTS)
     sl_lua_fail (L, "%s: %llu points, allowed are %d", what,
-                 (unsigned long long)length, SL_SCHEDULE_POINTS + 1);
+                 (unsigned long long)length, MOST_POINTS);
   *n = (int)length;
   points = lua_newuserdatauv (L, (size_t)(*n + 1) * sizeof *points, 0);
   for (int i = 0; i < *n; i++) {
@@ -54,59 +55,6 @@ static sl_point *read_points (lua_State *L, int index, const char *what,
   }
   if (sl_schedule_check (points, *n, &e) < 0) sl_lua_raise (L, &e);
   return points;
-}
-
-/* One named argument of a schedule: a number, or one of its choices. */
-static double read_argument (lua_State *L, int index, const char *what,
-                             const sl_schedule_arg *a) {
-  const char *name;
-  if (a->choices == NULL) {
-    const double x = sl_lua_number (L, index, what, a->name, a->def);
-    if (isnan (x)) sl_lua_fail (L, "%s: '%s' must be given", what, a->name);
-    return x;
-  }
-  name = sl_lua_string (L, index, what, a->name, a->choices[(int)a->def]);
-  for (int i = 0; a->choices[i] != NULL; i++)
-    if (strcmp (a->choices[i], name) == 0) return i;
-  return sl_lua_fail (L, "%s.%s: '%s' is not one of '%s' and '%s'", what,
-                      a->name, name, a->choices[0], a->choices[1]);
-}
-
-/* schedule (kind, { named arguments }) -> { { step, value, curve }, ... } */
-static int schedule (lua_State *L) {
-  sl_error e;
-  const char *keys[SL_SCHEDULE_ARGS + 1], *what;
-  double args[SL_SCHEDULE_ARGS];
-  sl_point *points;
-  int n = 0, count;
-  const sl_schedule_kind *kind = sl_schedule_find (luaL_checkstring (L, 1), &e);
-  if (kind == NULL) return sl_lua_raise (L, &e);
-  lua_settop (L, 2);
-  what = lua_pushfstring (L, "schedule %s", kind->name);
-  while (n < SL_SCHEDULE_ARGS && kind->arg[n].name != NULL) {
-    keys[n] = kind->arg[n].name;
-    n++;
-  }
-  keys[n] = NULL;
-  sl_lua_known (L, 2, what, keys);
-  for (int i = 0; i < n; i++)
-    args[i] = read_argument (L, 2, what, &kind->arg[i]);
-  count = sl_schedule_points (kind->name, args, n, NULL, 0, &e);
-  if (count < 0) return sl_lua_raise (L, &e);
-  points = lua_newuserdatauv (L, (size_t)count * sizeof *points, 0);
-  sl_schedule_points (kind->name, args, n, points, count, &e);
-  lua_createtable (L, count, 0);
-  for (int i = 0; i < count; i++) {
-    lua_createtable (L, 3, 0);
-    lua_pushnumber (L, points[i].step);
-    lua_rawseti (L, -2, 1);
-    lua_pushnumber (L, points[i].value);
-    lua_rawseti (L, -2, 2);
-    lua_pushstring (L, sl_curve_name (points[i].curve));
-    lua_rawseti (L, -2, 3);
-    lua_rawseti (L, -2, i + 1);
-  }
-  return 1;
 }
 
 /* schedule_at (points, step) -> the value at a step, counted from 0 */
@@ -144,39 +92,78 @@ static long get_long (lua_State *L, int index, const char *what,
 }
 
 static sl_optimizer read_optimizer (lua_State *L, int index) {
-  static const char *const keys[] = { "kind",         "beta1",     "beta2",
-                                      "eps",          "momentum",  "nesterov",
-                                      "weight_decay", "clip_norm", NULL };
   static const char what[] = "trainer.optimizer";
+  const char *keys[SL_OPTIMIZER_OPTIONS + 2] = { "kind" };
+  const sl_optimizer_option *options;
   sl_optimizer o;
   sl_error e;
-  sl_lua_known (L, index, what, keys);
-  if (sl_optimizer_parse (sl_lua_string (L, index, what, "kind", "adam"), &o,
-                          &e) < 0)
+  if (sl_optimizer_parse (sl_lua_string (L, index, what, "kind", ""), &o, &e) <
+      0)
     sl_lua_raise (L, &e);
-  o.beta1 = sl_lua_number (L, index, what, "beta1", o.beta1);
-  o.beta2 = sl_lua_number (L, index, what, "beta2", o.beta2);
-  o.eps = sl_lua_number (L, index, what, "eps", o.eps);
-  o.momentum = sl_lua_number (L, index, what, "momentum", o.momentum);
-  o.nesterov = sl_lua_boolean (L, index, what, "nesterov", o.nesterov);
-  o.weight_decay =
-      sl_lua_number (L, index, what, "weight_decay", o.weight_decay);
-  o.clip_norm = sl_lua_number (L, index, what, "clip_norm", o.clip_norm);
+  options = sl_optimizer_options (o.kind);
+  for (int i = 0; options[i].name != NULL; i++) {
+    const char *name = keys[i + 1] = options[i].name;
+    o.option[i] = options[i].is_flag
+                      ? sl_lua_boolean (L, index, what, name, o.option[i] != 0)
+                      : sl_lua_number (L, index, what, name, o.option[i]);
+  }
+  sl_lua_known (L, index, what, keys);
   return o;
 }
 
+static void set_number (lua_State *L, const char *key, double x) {
+  lua_pushnumber (L, x);
+  lua_setfield (L, -2, key);
+}
+
+/* A whole number as an integer: 0, not 0.0. */
+static void set_bound (lua_State *L, const char *key, double x) {
+  lua_Integer whole;
+  if (lua_numbertointeger (x, &whole) && (double)whole == x)
+    lua_pushinteger (L, whole);
+  else
+    lua_pushnumber (L, x);
+  lua_setfield (L, -2, key);
+}
+
+/* The table of optimizers: { adam = { { name, kinds, default =, min or above =,
+** max = }, ... }, ... }, rows as in schema.lua. */
+static void push_optimizers (lua_State *L) {
+  const char *name;
+  lua_newtable (L);
+  for (int kind = 0; (name = sl_optimizer_name (kind)) != NULL; kind++) {
+    const sl_optimizer_option *o = sl_optimizer_options (kind);
+    lua_newtable (L);
+    for (int i = 0; o[i].name != NULL; i++) {
+      lua_newtable (L);
+      lua_pushstring (L, o[i].name);
+      lua_rawseti (L, -2, 1);
+      lua_pushstring (L, o[i].is_flag ? "boolean" : "number");
+      lua_rawseti (L, -2, 2);
+      if (o[i].is_flag) {
+        lua_pushboolean (L, o[i].def != 0);
+        lua_setfield (L, -2, "default");
+      } else {
+        set_bound (L, "default", o[i].def);
+        set_bound (L, o[i].excludes_low ? "above" : "min", o[i].low);
+        if (isfinite (o[i].below)) set_bound (L, "max", o[i].below);
+      }
+      lua_rawseti (L, -2, i + 1);
+    }
+    lua_setfield (L, -2, name);
+  }
+}
+
 static sl_stop read_stop (lua_State *L, int index) {
-  static const char *const keys[] = {
-    "max_abs_error", "loss",          "seconds", "steps",
-    "plateau",       "plateau_delta", NULL
-  };
+  static const char *const keys[] = { "max_abs_error", "loss",
+                                      "seconds",       "plateau",
+                                      "plateau_delta", NULL };
   static const char what[] = "trainer.stop";
   sl_lua_known (L, index, what, keys);
   return (sl_stop){ .max_abs_error =
                         sl_lua_number (L, index, what, "max_abs_error", 0),
                     .loss = sl_lua_number (L, index, what, "loss", 0),
                     .seconds = sl_lua_number (L, index, what, "seconds", 0),
-                    .steps = get_long (L, index, what, "steps"),
                     .plateau = get_long (L, index, what, "plateau"),
                     .plateau_delta =
                         sl_lua_number (L, index, what, "plateau_delta", 1e-3) };
@@ -232,9 +219,20 @@ static int trainer (lua_State *L) {
   return 1;
 }
 
-static void set_number (lua_State *L, const char *key, double x) {
-  lua_pushnumber (L, x);
-  lua_setfield (L, -2, key);
+/* trainer_cut (batch, seq_len, parameters, bytes_per_token, [shard], [groups])
+** -> shard, groups */
+static int trainer_cut (lua_State *L) {
+  long shard = (long)luaL_optinteger (L, 5, 0);
+  long groups = (long)luaL_optinteger (L, 6, 0);
+  sl_error e;
+  if (sl_trainer_cut ((long)luaL_checkinteger (L, 1),
+                      (long)luaL_checkinteger (L, 2),
+                      (size_t)luaL_checkinteger (L, 3), luaL_checknumber (L, 4),
+                      &shard, &groups, &e) < 0)
+    sl_lua_fail (L, "lab.train: %s", e.text);
+  lua_pushinteger (L, shard);
+  lua_pushinteger (L, groups);
+  return 2;
 }
 
 /* trainer:run (until_step, seconds) -> { step, loss, max_abs_error, lr, gradient_norm,
@@ -358,9 +356,9 @@ static int to_string (lua_State *L) {
 }
 
 void sl_lua_open_train (lua_State *L) {
-  static const luaL_Reg functions[] = { { "schedule", schedule },
-                                        { "schedule_at", schedule_at },
+  static const luaL_Reg functions[] = { { "schedule_at", schedule_at },
                                         { "trainer", trainer },
+                                        { "trainer_cut", trainer_cut },
                                         { NULL, NULL } };
   static const luaL_Reg methods[] = {
     { "run", run },       { "evaluate", evaluate }, { "state", state },
@@ -373,4 +371,6 @@ void sl_lua_open_train (lua_State *L) {
                                    { NULL, NULL } };
   sl_lua_class (L, TRAINER, meta, methods);
   luaL_setfuncs (L, functions, 0);
+  push_optimizers (L);
+  lua_setfield (L, -2, "optimizers");
 }

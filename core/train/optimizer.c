@@ -1,7 +1,8 @@
-/* optimizer.c - SGD, Adam and AdamW: one update of flat parameters. */
+/* optimizer.c - what the table of optimizers in update.c says, and an update. */
 #include "base/isa.h"
 #include "train/trainer.h"
 #include <math.h>
+#include <string.h>
 
 SL_VARIANTS (const sl_update_kernels, sl_update);
 
@@ -9,92 +10,81 @@ const sl_update_kernels *sl_update_pick (sl_dtype dtype) {
   return SL_PICK (sl_update, dtype == SL_F64);
 }
 
-static const char *const kinds[] = { "sgd", "adam", "adamw" };
-enum { KINDS = sizeof kinds / sizeof *kinds };
+static const sl_optimizer_kind *row (int kind) {
+  return &sl_update_pick (SL_F64)->optimizer[kind];
+}
+
+const char *sl_optimizer_name (int kind) {
+  return row (kind)->name;
+}
+
+const sl_optimizer_option *sl_optimizer_options (int kind) {
+  return row (kind)->option;
+}
 
 int sl_optimizer_parse (const char *name, sl_optimizer *o, sl_error *e) {
-  const int i = sl_choice ("optimizer: no kind", name, KINDS, kinds, e);
-  if (i < 0) return -1;
-  *o = (sl_optimizer){ .kind = (sl_optimizer_kind)i,
-                       .beta1 = 0.9,
-                       .beta2 = 0.999,
-                       .eps = 1e-8,
-                       .weight_decay = i == SL_ADAMW ? 0.01 : 0 };
+  const char *names[64];
+  int n = 0;
+  while (n < 64 && row (n)->name != NULL) {
+    names[n] = row (n)->name;
+    n++;
+  }
+  *o = (sl_optimizer){ .kind = sl_choice ("optimizer: no kind", name, n, names,
+                                          e) };
+  if (o->kind < 0) return -1;
+  for (int i = 0; row (o->kind)->option[i].name != NULL; i++)
+    o->option[i] = row (o->kind)->option[i].def;
   return 0;
+}
+
+static int find (const sl_optimizer *o, const char *option) {
+  const sl_optimizer_option *all = row (o->kind)->option;
+  int i = 0;
+  while (all[i].name != NULL && strcmp (all[i].name, option) != 0) i++;
+  return all[i].name != NULL ? i : -1;
+}
+
+double *sl_optimizer_find (sl_optimizer *o, const char *option) {
+  const int i = find (o, option);
+  return i < 0 ? NULL : &o->option[i];
 }
 
 int sl_optimizer_check (const sl_optimizer *o, sl_error *e) {
-  const struct {
-    const char *name;
-    double value, below;
-  } range[] = {
-    { "beta1", o->beta1, 1 },
-    { "beta2", o->beta2, 1 },
-    { "eps", o->eps, HUGE_VAL },
-    { "momentum", o->momentum, 1 },
-    { "weight_decay", o->weight_decay, HUGE_VAL },
-    { "clip_norm", o->clip_norm, HUGE_VAL },
-  };
-  if ((unsigned)o->kind >= KINDS)
-    return sl_fail (e, "optimizer: there is no kind number %d", (int)o->kind);
-  for (size_t i = 0; i < sizeof range / sizeof *range; i++)
-    if (!(range[i].value >= 0 && range[i].value < range[i].below))
-      return sl_fail (e, "optimizer: %s is %g, allowed is 0 <= %s < %g",
-                      range[i].name, range[i].value, range[i].name,
-                      range[i].below);
-  if (o->kind == SL_SGD && o->nesterov && o->momentum == 0)
-    return sl_fail (e, "optimizer: nesterov needs a momentum above 0");
-  return 0;
+  const sl_optimizer_kind *k = row (o->kind);
+  const char *why;
+  for (int i = 0; k->option[i].name != NULL; i++) {
+    const sl_optimizer_option *p = &k->option[i];
+    const double x = o->option[i];
+    if (!(x >= p->low && x < p->below) || (p->excludes_low && x == p->low))
+      return sl_fail (e, "optimizer: %s is %g, allowed is %g %s %s < %g",
+                      p->name, x, p->low, p->excludes_low ? "<" : "<=", p->name,
+                      p->below);
+  }
+  why = k->refuse != NULL ? k->refuse (o->option) : NULL;
+  return why == NULL ? 0 : sl_fail (e, "optimizer: %s", why);
 }
 
 size_t sl_optimizer_state (const sl_optimizer *o, size_t n) {
-  if (o->kind != SL_SGD) return 2 * n;
-  return o->momentum > 0 ? n : 0;
+  return (size_t)row (o->kind)->states (o->option) * n;
 }
 
 sl_factors sl_optimizer_factors (const sl_optimizer *o, double norm, double lr,
                                  long step) {
-  sl_factors f = { .scale = 1,
-                   .lr = lr,
-                   .decay = o->weight_decay,
-                   .momentum = o->momentum,
-                   .beta1 = o->beta1,
-                   .beta2 = o->beta2,
-                   .eps = o->eps };
-  f.lr_hat = lr / (1 - pow (o->beta1, (double)step));
-  f.sqrt_c2 = sqrt (1 - pow (o->beta2, (double)step));
-  if (o->clip_norm > 0) f.scale = fmin (1, o->clip_norm / (norm + 1e-6));
+  const double clip = o->option[find (o, "clip_norm")];
+  sl_factors f = { .scale = clip > 0 ? fmin (1, clip / (norm + 1e-6)) : 1 };
+  row (o->kind)->factors (o->option, lr, step, f.factor);
   return f;
 }
 
 void sl_optimizer_range (const sl_optimizer *o, const sl_factors *f,
                          sl_dtype dtype, size_t n, size_t begin, size_t end,
                          void *parameters, const void *gradient, void *state) {
-  const sl_update_kernels *k = sl_update_pick (dtype);
+  const sl_optimizer_kind *k = &sl_update_pick (dtype)->optimizer[o->kind];
   const size_t size = sl_dtype_size (dtype);
-  char *p = (char *)parameters + begin * size;
-  const char *g = (const char *)gradient + begin * size;
-  char *s = sl_optimizer_state (o, n) ? (char *)state + begin * size : NULL;
-  if (o->kind == SL_SGD)
-    k->sgd (end - begin, f, o->nesterov, p, g, s);
-  else
-    k->adam (end - begin, f, o->kind == SL_ADAMW, p, g, s, s + n * size);
-}
-
-double sl_optimizer_update (const sl_optimizer *o, sl_dtype dtype, size_t n,
-                            void *parameters, const void *gradient, void *state,
-                            double lr, long step) {
-  const sl_update_kernels *k = sl_update_pick (dtype);
-  const size_t size = sl_dtype_size (dtype);
-  double norm = 0;
-  sl_factors f;
-  if (o->clip_norm > 0) {
-    for (size_t i = 0; i < n; i += SL_CHUNK)
-      norm += k->squares (n - i < SL_CHUNK ? n - i : SL_CHUNK,
-                          (const char *)gradient + i * size);
-    norm = sqrt (norm);
-  }
-  f = sl_optimizer_factors (o, norm, lr, step);
-  sl_optimizer_range (o, &f, dtype, n, 0, n, parameters, gradient, state);
-  return norm;
+  void *states[SL_UPDATE_STATES] = { NULL };
+  for (int i = 0; i < k->states (o->option); i++)
+    states[i] = (char *)state + ((size_t)i * n + begin) * size;
+  k->update (end - begin, f->scale, f->factor,
+             (char *)parameters + begin * size,
+             (const char *)gradient + begin * size, states);
 }

@@ -3,10 +3,10 @@
 #include <math.h>
 
 const char *sl_stopped_name (sl_stopped s) {
-  static const char *const names[] = {
-    "running", "max_abs_error", "loss",       "plateau", "steps",
-    "seconds", "interrupted",   "not_finite", "failed"
-  };
+  static const char *const names[] = { "running",    "max_abs_error",
+                                       "loss",       "plateau",
+                                       "seconds",    "interrupted",
+                                       "not_finite", "failed" };
   return names[s];
 }
 

@@ -1,4 +1,4 @@
-/* train.h - optimisers, schedules and the training loop.
+/* train.h - optimizers, schedules and the training loop.
 **
 ** A step: the batch is cut into 'groups' equal groups, each into shards of the
 ** size for which the program was recorded; every group has a gradient of its
@@ -33,59 +33,38 @@ double sl_schedule_at (const sl_point *points, int n, double step);
 /* At least one point, all finite, steps strictly ascending. */
 int sl_schedule_check (const sl_point *points, int n, sl_error *e);
 
-/* The named schedules and their arguments, in order. */
-enum { SL_SCHEDULE_ARGS = 7, SL_SCHEDULE_POINTS = 100000 };
-typedef struct sl_schedule_arg {
+/* An option of an optimizer: its default, and low <= x < below (low < x where
+** low is excluded). A flag is 0 or 1. */
+enum { SL_OPTIMIZER_OPTIONS = 8 };
+typedef struct sl_optimizer_option {
   const char *name; /* NULL ends the list */
-  int whole;        /* a count of steps */
-  double least;     /* smallest value allowed */
-  double def;       /* NaN: must be given */
-  /* NULL, or NULL-ended names; the value is then an index. */
-  const char *const *choices;
-} sl_schedule_arg;
-typedef struct sl_schedule_kind {
-  const char *name, *doc;
-  sl_schedule_arg arg[SL_SCHEDULE_ARGS];
-} sl_schedule_kind;
-/* NULL and a sentence with the nearest name if there is none. */
-const sl_schedule_kind *sl_schedule_find (const char *name, sl_error *e);
-/* The points of a named schedule with these arguments (>= 0, finite). Fills at
-** most max points and returns how many it has (at most SL_SCHEDULE_POINTS +
-** 1), or -1. */
-int sl_schedule_points (const char *kind, const double *args, int n_args,
-                        sl_point *points, int max, sl_error *e);
-
-typedef enum sl_optimizer_kind { SL_SGD, SL_ADAM, SL_ADAMW } sl_optimizer_kind;
+  double def, low, below;
+  int excludes_low, is_flag;
+} sl_optimizer_option;
+/* Which row of the table in update.c, and its options in the row's order.
+** Every optimizer has the option clip_norm: 0, or the gradient g is multiplied
+** by min (1, clip_norm / (||g||_2 + 1e-6)). */
 typedef struct sl_optimizer {
-  sl_optimizer_kind kind;
-  double beta1, beta2, eps; /* Adam: 0.9, 0.999, 1e-8 */
-  double momentum;          /* SGD: 0 */
-  int nesterov;             /* SGD */
-  /* SGD, Adam: 0, added to the gradient; AdamW: 0.01, decoupled. */
-  double weight_decay;
-  /* 0: off; else the gradient is multiplied by min (1, clip / (norm +
-  ** 1e-6)). */
-  double clip_norm;
+  int kind;
+  double option[SL_OPTIMIZER_OPTIONS];
 } sl_optimizer;
-/* "sgd", "adam", "adamw": fills *o with the kind and its defaults. */
+/* The name of optimizer number 'kind', from 0; NULL: there are no more. */
+const char *sl_optimizer_name (int kind);
+const sl_optimizer_option *sl_optimizer_options (int kind);
+/* "adam", ...: fills *o with the row and its defaults. -1: no such name. */
 int sl_optimizer_parse (const char *name, sl_optimizer *o, sl_error *e);
-/* 0 <= beta1, beta2, momentum < 1; eps, weight_decay, clip_norm >= 0. */
+/* Where *o has the option; NULL when its optimizer has none of that name. */
+double *sl_optimizer_find (sl_optimizer *o, const char *option);
+/* -1 and a sentence when an option is out of its range. */
 int sl_optimizer_check (const sl_optimizer *o, sl_error *e);
-/* One update of n parameters in place. state: sl_optimizer_state reals, zero
-** at first. step counts from 1. Returns the gradient's 2-norm before clipping
-** (0 when clip_norm is 0). */
-double sl_optimizer_update (const sl_optimizer *o, sl_dtype dtype, size_t n,
-                            void *parameters, const void *gradient, void *state,
-                            double lr, long step);
+/* How many elements of state n parameters have; zero at first. */
 size_t sl_optimizer_state (const sl_optimizer *o, size_t n);
 
 /* Ends training when met; 0 turns a test off. */
 typedef struct sl_stop {
-  double
-      max_abs_error; /* largest absolute error of the step's batch below this */
-  double loss;       /* loss of the step's batch below this */
-  double seconds;    /* in all calls of sl_trainer_run together */
-  long steps;        /* updates in all */
+  double max_abs_error; /* that of the step's batch is below this */
+  double loss;          /* loss of the step's batch below this */
+  double seconds;       /* in all calls of sl_trainer_run together */
   /* The mean loss of the last 100 steps has not fallen below (1 -
   ** plateau_delta) of its best for this many steps (at most 2^24); 0 <=
   ** plateau_delta < 1. */
@@ -114,23 +93,32 @@ typedef struct sl_trainer_spec {
   uint64_t seed;
 } sl_trainer_spec;
 
+/* How a batch is cut where *shard or *groups is 0: 8 groups, fewer for models
+** so large that a gradient of their own costs more than a group's products;
+** shards whose values (bytes_per_token, with gradients) stay in the second-level
+** cache. The numbers depend on no thread and no machine, so neither do the
+** bits. -1 and a sentence when a given number does not divide. */
+int sl_trainer_cut (long batch, long seq_len, size_t parameters,
+                    double bytes_per_token, long *shard, long *groups,
+                    sl_error *e);
+
 typedef enum sl_stopped {
   SL_RUNNING,
   SL_STOP_MAX_ABS_ERROR,
   SL_STOP_LOSS,
   SL_STOP_PLATEAU,
-  SL_STOP_STEPS,
   SL_STOP_SECONDS,
   SL_STOP_INTERRUPTED,
   SL_STOP_NOT_FINITE,
   SL_STOP_FAILED /* an op of the script: sl_trainer_error says what */
 } sl_stopped;
-const char *
-sl_stopped_name (sl_stopped s); /* "max_abs_error", ... as in run.json */
+/* "max_abs_error", ... as in run.json. */
+const char *sl_stopped_name (sl_stopped s);
 
 typedef struct sl_progress {
   long step; /* updates done */
-  /* Of the last batch seen; NaN before the first, max_abs_error also without one. */
+  /* Of the last batch; NaN before the first, and max_abs_error in programs
+  ** without one. */
   double loss, max_abs_error;
   double lr; /* of the last update; of the next one before the first */
   /* 2-norm of the last gradient before clipping; NaN before the first. */
@@ -157,13 +145,16 @@ void sl_trainer_free (sl_trainer *t); /* NULL is allowed */
 void sl_trainer_run (sl_trainer *t, long until_step, double seconds,
                      sl_progress *p);
 const sl_error *sl_trainer_error (const sl_trainer *t); /* SL_STOP_FAILED */
-/* What a checkpoint needs beside the parameters and the two numbers of
-** sl_trainer_resume: optimiser state, then that of the plateau test, in one
-** flat tensor owned by the trainer. Copied into a new trainer of the same
-** spec, training goes on with the same bits. */
+/* Checkpoints. A training's state is its parameters, this flat tensor (state
+** of the optimizer, then that of the plateau test), and two numbers of
+** sl_progress: step and seconds. A new trainer of the same spec whose
+** parameters and state are overwritten with saved ones, after
+** sl_trainer_resume, gives the bits of the training that was never
+** interrupted, on any number of threads. The tensor belongs to the trainer;
+** read and write it between calls of sl_trainer_run. */
 sl_tensor *sl_trainer_state (sl_trainer *t);
-/* Counters as after 'step' updates and 'seconds' seconds. -1: a negative or
-** huge count. */
+/* Sets step and seconds: the next update is number step + 1. -1: a count below
+** 0 or above 2^32 - 2. */
 int sl_trainer_resume (sl_trainer *t, long step, double seconds, sl_error *e);
 
 /* Where the time of steps goes, in seconds summed since the profile began. */

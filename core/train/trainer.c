@@ -40,13 +40,11 @@ static int check_sizes (const sl_trainer_spec *s, sl_error *e) {
 
 static int check_stop (const sl_trainer_spec *spec, sl_error *e) {
   const sl_stop *s = &spec->stop;
-  if (!(s->max_abs_error >= 0) || !(s->loss >= 0) || !(s->seconds >= 0) ||
-      s->steps < 0)
-    return sl_fail (
-        e,
-        "trainer: stop tests are max_abs_error %g, loss %g, seconds %g, "
-        "steps %ld, allowed are numbers of at least 0",
-        s->max_abs_error, s->loss, s->seconds, s->steps);
+  if (!(s->max_abs_error >= 0) || !(s->loss >= 0) || !(s->seconds >= 0))
+    return sl_fail (e,
+                    "trainer: stop tests are max_abs_error %g, loss %g, "
+                    "seconds %g, allowed are numbers of at least 0",
+                    s->max_abs_error, s->loss, s->seconds);
   if (s->max_abs_error > 0 && spec->max_abs_error == NULL)
     return sl_fail (
         e,
@@ -224,9 +222,7 @@ void sl_trainer_run (sl_trainer *t, long until_step, double seconds,
   const double start = sl_now (), before = t->seconds;
   sl_stopped stopped = SL_RUNNING;
   while (stopped == SL_RUNNING) {
-    if (stop->steps > 0 && t->step >= stop->steps)
-      stopped = SL_STOP_STEPS;
-    else if (stop->seconds > 0 && t->seconds >= stop->seconds)
+    if (stop->seconds > 0 && t->seconds >= stop->seconds)
       stopped = SL_STOP_SECONDS;
     else if (sl_interrupted)
       stopped = SL_STOP_INTERRUPTED;

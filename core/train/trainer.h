@@ -48,16 +48,8 @@ struct sl_trainer {
   sl_step_times times;
 };
 
-/* The factors of update number 'step' (from 1) for a gradient of this norm. */
-sl_factors sl_optimizer_factors (const sl_optimizer *o, double norm, double lr,
-                                 long step);
-/* The update of elements begin..end-1 of n; begin is a multiple of SL_CHUNK. */
-void sl_optimizer_range (const sl_optimizer *o, const sl_factors *f,
-                         sl_dtype dtype, size_t n, size_t begin, size_t end,
-                         void *parameters, const void *gradient, void *state);
-
-/* One batch with the parameters as they are: fills loss and max_abs_error of *p and the
-** total weight, and leaves the groups' gradients in t->slot. -1 when the
+/* One batch with the parameters as they are: fills loss and max_abs_error of *p
+** and the total weight, and leaves the groups' gradients in t->slot. -1 when the
 ** program failed: nothing is filled. */
 int sl_trainer_batch (sl_trainer *t, sl_progress *p, double *weight);
 /* t->slot's sum over 'weight', in slot 0; returns its 2-norm. */

@@ -3,8 +3,8 @@ local core = require "sinklab.core"
 
 -- Every public name. A module's value is the part of this name ...
 local modules = { task = "task", model = "model", init = "model.init_values",
-  train = "train", sweep = "sweep", sinks = "measure.sinks",
-  intervene = "measure.intervene", plot = "plot", witness = "theorem.witness",
+  train = "train", optim = "train.optim", schedule = "train.schedule", sweep = "sweep",
+  sinks = "measure.sinks", intervene = "measure.intervene", plot = "plot", witness = "theorem.witness",
   certify = "theorem.certify", text = "base.text", json = "base.json",
   runs = "record.runs", csv = "base.csv", lm = "lm" }
 
@@ -12,7 +12,6 @@ local modules = { task = "task", model = "model", init = "model.init_values",
 for module, names in pairs {
   ["cli.options"] = "options",
   ["record.run"] = "run",
-  ["train.optim"] = "optim schedule",
   ["core_api.tensor"] = "tensor zeros ones full arange is_tensor",
   ["core_api.ops"] = [[add sub mul div pow maximum minimum eq ne lt le gt ge where neg exp
     log tanh sigmoid relu silu gelu abs sqrt square sin cos sum mean max var argmax cumsum

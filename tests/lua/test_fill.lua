@@ -246,7 +246,7 @@ check.test("a trainer goes on after an error", function()
   program:loss(loss)
   local trainer = core.trainer { program = program, parameters = w, loss = loss,
     batch = 4, shard = 2, groups = 2, optimizer = { kind = "sgd" },
-    schedule = core.schedule("constant", { lr = 0.5 }) }
+    schedule = { { 0, 0.5 } } }
   trainer:run(3)
   check.equal(w:totable(), { 3. })
   fail = true

@@ -57,7 +57,7 @@ end)
 check.test("mistakes are named", function()
   check.raises("lab.train: probes: no such option 'sink' (did you mean 'sinks'?)",
     trained, { probes = { sink = {} } })
-  check.raises("lab.train: probes.sinks: option 'every' is 0", trained,
+  check.raises("lab.train: probes: sinks: option 'every' is 0", trained,
     { probes = { sinks = { every = 0 } } })
   check.raises("lab.train: probes: option 'sinks' is missing", trained, { probes = {} })
 end)

@@ -163,7 +163,7 @@ check.test("help of names, plugins, experiments, commands and variables", functi
   local cases = {
     { "lab.train",
       "lab.train(model, task, { options })\n\nTrain a model on fresh batches" },
-    { "train", "optimizer      default lab.optim.adam{}" },
+    { "train", "optimizer  it holds the learning rate (table), default lab.optim.adam{}" },
     { " lab.optim.sgd() ", "raises a value out of range" },
     { "x:softmax", "returns tensor of the same shape; sums are 1" },
     { '"relu"', "normaliser  weights are divided by" },
@@ -179,7 +179,7 @@ check.test("help of names, plugins, experiments, commands and variables", functi
     check.contains(help_text.of(case[1], globals, 100), case[2], case[1])
   end
   check.contains(help_text.of("lab.optim.sgd", globals, 80, true),
-    "function optim.sgd(given)")
+    "o.kind = kind")
   check.contains(help_text.of("lab.sum", globals, 80, true), "This is written in C.")
   check.contains(help_text.of("rotary", globals, 80, true), "lab.model.transformer")
   for word, want in pairs { trian = "no help for 'trian' (did you mean 'train'?)",
@@ -286,7 +286,7 @@ end)
 
 check.test("an error in a call that is the whole input names its line", function()
   check.contains(piped "lab.softmax()".err, "sinklab: stdin:1: softmax: got 0 inputs")
-  check.contains(piped "\nlab.train()".err, "sinklab: stdin:2: lab.train: the first")
+  check.contains(piped "\nlab.train()".err, "sinklab: stdin:2: lab.train: the model")
   check.contains(piped "lab.ta".err, "sinklab: stdin:1: lab.ta: no such name")
   check.contains(piped "1 +\nlab.ta -- 2".err, "sinklab: stdin:2: lab.ta: no such name")
   check.equal(piped "1 + 1 -- 2".out, "2\n")

@@ -1,40 +1,7 @@
--- test_train.lua - schedules and the trainer as scripts see them.
+-- test_train.lua - the trainer as scripts see it.
 local check = require "check"
 local core = require "sinklab.core"
 local lab = require "sinklab"
-
-check.test("named schedules are lists of points", function()
-  check.equal(core.schedule("constant", { lr = 0.5 }), { { 0., 0.5, "hold" } })
-  check.equal(core.schedule("linear", { from = 1, to = 3, steps = 4 }),
-    { { 0., 1., "linear" }, { 4., 3., "hold" } })
-  local wsd = core.schedule("wsd", { lr = 1, warmup = 2, decay_start = 4, steps = 9,
-    shape = "sqrt" })
-  check.equal(wsd, { { 0., 0.5, "linear" }, { 1., 1., "hold" }, { 4., 1., "sqrt" },
-    { 8., 0., "hold" } })
-  check.equal(core.schedule_at(wsd, 5), 0.5)
-  check.equal(core.schedule_at({ { 0, 1, "linear" }, { 10, 2 } }, 5), 1.5)
-  check.equal(#core.schedule("step", { lr = 1, factor = 0.5, every = 10, steps = 95 }),
-    10)
-end)
-
-check.test("mistakes in schedules are named", function()
-  local function refuse(part, ...) check.raises(part, core.schedule, ...) end
-  refuse("no kind 'linaer' (did you mean 'linear'?)", "linaer", {})
-  refuse("schedule wsd: no option 'shpe' (did you mean 'shape'?)", "wsd", { shpe = 1 })
-  refuse("schedule linear: 'steps' must be given", "linear", { from = 1, to = 0 })
-  refuse("schedule constant.lr: expected number, got string", "constant", { lr = "x" })
-  refuse("'cube' is not one of 'linear' and 'sqrt'", "wsd",
-    { lr = 1, decay_start = 1, steps = 9, shape = "cube" })
-  refuse("steps is 3, allowed is at least warmup + 1 = 6", "warmup_cosine",
-    { lr = 1, warmup = 5, steps = 3 })
-  local function at(part, points) check.raises(part, core.schedule_at, points, 0) end
-  at("no points", {})
-  at("expected a list of points, got nil", nil)
-  at("point 2 is not { step, value, curve }", { { 0, 1 }, 7 })
-  at("point 1 is not { step, value, curve }", { { "0", 1 } })
-  at("no curve 'cosin' (did you mean 'cosine'?)", { { 0, 1, "cosin" } })
-  at("point 2 is at step 0, not after point 1", { { 1, 1 }, { 0, 1 } })
-end)
 
 -- loss = mean (w - target)^2 over 4 numbers, with targets drawn around 1..4.
 local function problem(dtype)
@@ -56,7 +23,7 @@ local function trainer_of(more)
   local w, program, loss, max_abs_error = problem(more.dtype or "f64")
   local o = { program = program, parameters = w, loss = loss,
     max_abs_error = max_abs_error, batch = 8,
-    shard = 2, groups = 2, schedule = core.schedule("constant", { lr = 0.4 }),
+    shard = 2, groups = 2, schedule = { { 0, 0.4 } },
     optimizer = { kind = "sgd" }, seed = 3 }
   more.dtype = nil
   for key, value in pairs(more) do o[key] = value end
@@ -84,7 +51,7 @@ end)
 check.test("training stops where it is told", function()
   for name, stop in pairs { loss = { loss = 0.01 },
     max_abs_error = { max_abs_error = 0.3 },
-    steps = { steps = 7 }, plateau = { plateau = 20, plateau_delta = 0.1 },
+    plateau = { plateau = 20, plateau_delta = 0.1 },
     seconds = { seconds = 1e-9 } } do
     local trainer = trainer_of { stop = stop }
     local p = trainer:run(10000)

@@ -135,12 +135,12 @@ end)
 check.test("mistakes are named", function()
   local model = make()
   local function refuse(part, ...) check.raises(part, lab.train, ...) end
-  refuse("the first argument must be a model made by lab.model, got nil")
-  refuse("the first argument must be a model made by lab.model, got a table", task, model)
-  refuse("the second argument must be a task made by lab.task, got nil", model)
-  refuse("option 'optimizer' must be made by lab.optim", model, task,
-    { optimizer = { lr = 1 } })
+  refuse("the model must be a model made by lab.model, got nil")
+  refuse("the model must be a model made by lab.model, got a table", task, model)
+  refuse("the task must be a task made by lab.task, got nil", model)
   refuse("must be made by lab.optim (try lab.optim.adam", model, task,
+    { optimizer = { lr = 1 } })
+  refuse("option 'optimizer' must be a table, got 'adam'", model, task,
     { optimizer = "adam" })
   refuse("no such option 'step' (did you mean 'steps'?)", model, task, { step = 1 })
   refuse("lab.train: stop: no such option 'max_abs_err' (did you mean 'max_abs_error'?)",

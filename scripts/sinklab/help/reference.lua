@@ -9,8 +9,8 @@ local reference = {}
 -- What one meets first; the other files follow by their names.
 local first = { "cli/options", "record/run", "task/init", "task/base", "task/trigger",
   "task/context", "task/text", "model/init", "model/init_values", "train/init",
-  "train/optim", "measure/sinks", "plot/init",
-  "core_api/figure", "core_api/tensor", "core_api/ops", "core_api/generator",
+  "train/optim", "train/schedule", "measure/sinks", "plot/init", "core_api/figure",
+  "core_api/tensor", "core_api/ops", "core_api/generator",
   "core_api/attention" }
 
 --- Text that Markdown shows as it is.

@@ -1,5 +1,4 @@
 --- probes.lua - what lab.train measures on the way: probes = { sinks = { ... } }.
-local check = require "sinklab.base.check"
 local sinks = require "sinklab.measure.sinks"
 
 local probes = {}
@@ -11,25 +10,22 @@ local summaries = { "first", "first_over_rowsum", "row_mass", "contribution",
 -- Of each head, with heads = true.
 local of_head = { "first_mean", "contribution", "value_norm" }
 
-local rules = {
-  every = { "integer", default = 100, min = 1 },
-  samples = { "integer", default = 64, min = 1 },
-  batch = { "table" },
-  seed = { "integer", default = 1, min = 0 },
-  heads = { "boolean", default = false },
-}
+--- The rows of lab.train's option `probes`.
+probes.rows = { { "sinks", "table", required = true, fields = {
+  { "every", "integer", default = 100, min = 1, unit = "steps" },
+  { "samples", "integer", default = 64, min = 1, doc = "fresh sequences" },
+  { "batch", "table", doc = "a batch to measure on instead" },
+  { "seed", "integer", default = 1, min = 0, doc = "of the fresh sequences" },
+  { "heads", "boolean", default = false, doc = "columns of each head too" },
+}, doc = [[lab.sinks from step 0 on, as sinks_* of the log's entries: first (weight on
+  position 1), first_over_rowsum, row_mass, contribution, value_norm and rate, _mean and
+  _max over heads]] } }
 
 --- The probes of a training, or nil.
--- @param what   the function, for messages
--- @param given  { sinks = { every = 100, samples = 64 fresh sequences, seed = 1 of them,
---               batch = a batch to measure on instead, heads = false: columns of each
---               head too } }
-function probes.new(what, given, model, task)
-  if given == nil then return nil end
-  local o = check.options(what .. ": probes", given,
-    { sinks = { "table", required = true } }).sinks
-  o = check.options(what .. ": probes.sinks", o, rules)
-  return setmetatable({ model = model, every = o.every, heads = o.heads,
+-- @param given  the option, checked
+function probes.new(given, model, task)
+  local o = given and given.sinks
+  return o and setmetatable({ model = model, every = o.every, heads = o.heads,
     batch = o.batch or task:batch { n = o.samples, seed = o.seed, dtype = model.dtype } },
     Probes)
 end
