@@ -88,7 +88,9 @@ local function dedented(text)
       least = math.min(least, #line:match "^ *")
     end
   end
-  for i = 2, #lines do lines[i] = lines[i]:sub(least + 1) end
+  for i = 1, #lines do
+    if #lines[i]:match "^ *" >= least then lines[i] = lines[i]:sub(least + 1) end
+  end
   return lines
 end
 
