@@ -269,6 +269,26 @@ for i, case in ipairs(cases) do
   end)
 end
 
+check.test("a packed weight gives the bits of the numbers that it unpacks to", function()
+  local product = require "sinklab.layers.product"
+  local function same(file, name, rows)
+    local w = file:weight(name)
+    local x = lab.generator(rows):normal(0, 1, { rows, w.shape[2] })
+    check.equal(product.linear({ weight = w }, x):totable(),
+      product.linear({ weight = w:tensor "f32" }, x):totable(), name)
+  end
+  -- A strip of 256 columns is unpacked at a time.
+  for _, inputs in ipairs { 255, 256, 257, 1000 } do
+    local path = ("%s/w-%d.safetensors"):format(scratch, inputs)
+    assert(lab.save_safetensors(path, { w = lab.generator(1):normal(0, 1, { 37, inputs }) }))
+    for _, rows in ipairs { 1, 9 } do same(assert(lab.lm.file(path)), "w", rows) end
+  end
+  local llm = arg[0]:match "^(.*)/lua/[^/]*$" .. "/models/llm/"
+  for _, name in ipairs { "blk.0.ffn_up.weight", "blk.0.ffn_down.weight" } do -- Q8_0, F16
+    same(assert(lab.lm.file(llm .. "stories260K-q8_0.gguf")), name, 9)
+  end
+end)
+
 --- Gradients in f64 of everything that is not in every model.
 check.test("gradients of every ability", function()
   for _, case in ipairs(cases) do
