@@ -224,27 +224,26 @@ START_TEST (pieces) {
       "ab|\xff\xfe|cd| |\xe6\x97|" },
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    const char *const *patterns;
+    const sl_pre_step *steps;
     char out[400] = "";
     size_t n;
     sl_pre_tokenizer *s;
-    ck_assert_int_eq (
-        sl_pre_tokenizer_patterns (cases[i].pre, &n, &patterns, &error), 0);
-    s = sl_pre_tokenizer_new (n, patterns, &error);
+    ck_assert_int_eq (sl_pre_tokenizer_named (cases[i].pre, &n, &steps, &error),
+                      0);
+    s = sl_pre_tokenizer_new (n, steps, &error);
     ck_assert_msg (s != NULL, "%s: %s", cases[i].pre, error.text);
     ck_assert_int_eq (sl_pre_tokenizer_run (s, cases[i].text,
-                                            strlen (cases[i].text), join, out,
-                                            &error),
+                                            strlen (cases[i].text), 1, join,
+                                            out, &error),
                       0);
     ck_assert_msg (strcmp (out, cases[i].want) == 0, "%s: got '%s', want '%s'",
                    cases[i].pre, out, cases[i].want);
     sl_pre_tokenizer_free (s);
   }
   {
-    const char *const *patterns;
+    const sl_pre_step *steps;
     size_t n;
-    ck_assert_int_eq (sl_pre_tokenizer_patterns ("qwen", &n, &patterns, &error),
-                      -1);
+    ck_assert_int_eq (sl_pre_tokenizer_named ("qwen", &n, &steps, &error), -1);
     ck_assert_str_eq (error.text, "the pre-tokenizer 'qwen' is not known "
                                   "(did you mean 'qwen2'?)");
   }
@@ -278,18 +277,18 @@ START_TEST (pieces_of_python) {
        at = end + 1, records++) {
     static pieces_so_far got;
     char text[16384], *first = strchr (at, '\x1f');
-    const char *const *patterns;
+    const sl_pre_step *steps;
     size_t k, length = 0;
     sl_pre_tokenizer *s;
     *first = *end = '\0';
-    ck_assert_int_eq (sl_pre_tokenizer_patterns (at, &k, &patterns, &error), 0);
+    ck_assert_int_eq (sl_pre_tokenizer_named (at, &k, &steps, &error), 0);
     *first = '\x1f';
     for (char *c = first; c < end; c++)
       if (*c != '\x1f') text[length++] = *c;
-    s = sl_pre_tokenizer_new (k, patterns, &error);
+    s = sl_pre_tokenizer_new (k, steps, &error);
     got.n = 0;
     ck_assert_int_eq (
-        sl_pre_tokenizer_run (s, text, length, gather, &got, &error), 0);
+        sl_pre_tokenizer_run (s, text, length, 1, gather, &got, &error), 0);
     for (size_t i = 0; i < got.n; i++)
       if (got.text[i] != first[i])
         ck_abort_msg ("record %zu: other pieces at byte %zu: '%.20s', want "
@@ -388,7 +387,9 @@ static void drop (sl_tokenizer *t) {
   sl_vocabulary_free (&t->vocabulary);
   sl_bpe_scratch_free (&t->scratch);
   sl_pre_tokenizer_free (t->pre_tokenizer);
-  sl_free (t->added.id);
+  sl_free (t->rule);
+  sl_added_free (&t->added);
+  sl_added_free (&t->added_normalized);
 }
 
 static const float flat[6] = { 0 }, wrong[6] = { 0, 0.0f / 0.0f };

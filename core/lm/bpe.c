@@ -132,9 +132,11 @@ static int32_t split_symbols (const sl_bpe *bpe, const char *text, size_t n,
   return count;
 }
 
-/* The tokens of a symbol that is none itself. */
+/* The tokens of a symbol that is none itself. *is_unknown: whether the symbol
+** before became the unknown token; then whether this one did. */
 static int byte_tokens (const sl_bpe *bpe, const char *text, size_t n,
-                        sl_token_ids *ids, sl_error *e) {
+                        int *is_unknown, sl_token_ids *ids, sl_error *e) {
+  const int fuse = *is_unknown && bpe->fuse_unknown;
   int all = 1;
   for (size_t i = 0; i < n; i++) all &= bpe->byte[(unsigned char)text[i]] >= 0;
   if (!all && bpe->unknown < 0)
@@ -142,7 +144,8 @@ static int byte_tokens (const sl_bpe *bpe, const char *text, size_t n,
                     "the text has '%.*s' (byte 0x%02x), for which there is no "
                     "token and no unknown one",
                     (int)n, text, (unsigned char)text[0]);
-  if (!all) return sl_token_ids_add (ids, bpe->unknown, e);
+  *is_unknown = !all;
+  if (!all) return fuse ? 0 : sl_token_ids_add (ids, bpe->unknown, e);
   for (size_t i = 0; i < n; i++)
     if (sl_token_ids_add (ids, bpe->byte[(unsigned char)text[i]], e) < 0)
       return -1;
@@ -166,6 +169,7 @@ int sl_bpe_encode (const sl_bpe *bpe, sl_bpe_scratch *w, const char *text,
                    size_t n, sl_token_ids *ids, sl_error *e) {
   const sl_vocabulary *v = bpe->vocabulary;
   size_t in_heap = 0;
+  int is_unknown = 0;
   symbol *s;
   candidate c;
   int32_t count;
@@ -192,9 +196,11 @@ int sl_bpe_encode (const sl_bpe *bpe, sl_bpe_scratch *w, const char *text,
       heap_push (w->heap, &in_heap, c);
   }
   for (int32_t i = count > 0 ? 0 : -1; i >= 0; i = s[i].after) {
+    const char *at = text + s[i].start;
     const int status = s[i].id >= 0 ? sl_token_ids_add (ids, s[i].id, e)
-                                    : byte_tokens (bpe, text + s[i].start,
-                                                   (size_t)s[i].n, ids, e);
+                                    : byte_tokens (bpe, at, (size_t)s[i].n,
+                                                   &is_unknown, ids, e);
+    if (s[i].id >= 0) is_unknown = 0;
     if (status < 0) return -1;
   }
   return 0;

@@ -4,25 +4,58 @@
 #include "base/error.h"
 #include <stddef.h>
 
-/* Regular expressions, each of which cuts the pieces that those before it have
-** left: a match is a piece, and so is what lies between two matches. */
+/* What one step does with each piece of the step before. */
+typedef enum sl_pre_kind {
+  SL_PRE_SPLIT,   /* cuts it at the matches of a pattern */
+  SL_PRE_SPACE,   /* puts a space in front, unless it starts with one */
+  SL_PRE_MARKS,   /* writes U+2581 for spaces and puts one in front */
+  SL_PRE_LETTERS, /* writes bytes as letters (lm/byte_level.h) */
+} sl_pre_kind;
+
+/* What becomes of a match, by the names of Hugging Face's tokenizers. */
+typedef enum sl_pre_behavior {
+  SL_PRE_ISOLATED,      /* a piece of its own */
+  SL_PRE_REMOVED,       /* dropped */
+  SL_PRE_CONTIGUOUS,    /* one piece with the matches beside it */
+  SL_PRE_WITH_PREVIOUS, /* the end of the piece before it */
+  SL_PRE_WITH_NEXT,     /* the start of the piece after it */
+} sl_pre_behavior;
+
+/* Where SL_PRE_MARKS puts a mark, unless the piece starts with one. */
+typedef enum sl_pre_scheme {
+  SL_PRE_ALWAYS,
+  SL_PRE_FIRST, /* at the start of the text only */
+  SL_PRE_NEVER
+} sl_pre_scheme;
+
+typedef struct sl_pre_step {
+  sl_pre_kind kind;
+  const char *pattern; /* SPLIT: as lm/regex.h has it */
+  sl_pre_behavior behavior;
+  int inverted; /* SPLIT: the text between matches counts as the match */
+  sl_pre_scheme scheme;
+} sl_pre_step;
+
 typedef struct sl_pre_tokenizer sl_pre_tokenizer;
 
-/* Of n patterns (of Unicode text, as Oniguruma and Rust read them); a pattern
-** that does not compile is refused with what is wrong in it. */
-sl_pre_tokenizer *sl_pre_tokenizer_new (size_t n, const char *const *patterns,
+/* Of n steps, 1 to SL_PRE_MAX_STEPS; patterns are copied. A pattern that does
+** not compile is refused. SPACE and MARKS come before LETTERS. */
+enum { SL_PRE_MAX_STEPS = 16 };
+sl_pre_tokenizer *sl_pre_tokenizer_new (size_t n, const sl_pre_step *steps,
                                         sl_error *e);
-void sl_pre_tokenizer_free (sl_pre_tokenizer *s); /* NULL is allowed */
+void sl_pre_tokenizer_free (sl_pre_tokenizer *p); /* NULL is allowed */
 
-/* Those that GGUF files name (tokenizer.ggml.pre): *n and *patterns; -1 and a
+/* The steps that GGUF files name (tokenizer.ggml.pre): *n and *steps; -1 and a
 ** sentence with the nearest name. */
-int sl_pre_tokenizer_patterns (const char *name, size_t *n,
-                               const char *const **patterns, sl_error *e);
+int sl_pre_tokenizer_named (const char *name, size_t *n,
+                            const sl_pre_step **steps, sl_error *e);
 
-/* Call 'piece' (context, text, n) for each piece in order; a stretch of bytes
-** that are no UTF-8 is one. -1 as soon as a call returns that, or when matching
-** takes more than a pattern may take (a sentence). */
-int sl_pre_tokenizer_run (sl_pre_tokenizer *s, const char *text, size_t n,
+/* Call 'piece' (context, text, n) for each piece in order, with its letters as
+** bytes again; a stretch of bytes that are no UTF-8 is one piece. is_start: no
+** text comes before. -1 as soon as a call returns that, or when matching takes
+** more steps than a pattern may take (a sentence). */
+int sl_pre_tokenizer_run (sl_pre_tokenizer *p, const char *text, size_t n,
+                          int is_start,
                           int (*piece) (void *context, const char *text,
                                         size_t n, sl_error *e),
                           void *context, sl_error *e);

@@ -1,9 +1,9 @@
 /* safetensors_shards.c - one safetensors file or several as one, mapped. */
 #include "lm/safetensors_shards.h"
 #include "base/file.h"
+#include "base/json_load.h"
 #include "base/memory.h"
 #include "tensor/safetensors_header.h"
-#include <jansson.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -173,7 +173,7 @@ int sl_safetensors_shards_open_index (const char *path, const char *folder,
   sl_error why = { "" };
   int status;
   if (text == NULL) return -1;
-  root = json_loadb (text, n, JSON_REJECT_DUPLICATES, &trouble);
+  root = sl_json_load (text, n, JSON_REJECT_DUPLICATES, &trouble);
   sl_free (text);
   if (root == NULL)
     return sl_fail (e, "%s: is no JSON: %s (line %d)", path, trouble.text,

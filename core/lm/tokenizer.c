@@ -1,11 +1,11 @@
 /* tokenizer.c - text to token ids and back. */
 #include "lm/tokenizer.h"
+#include "base/file.h"
 #include "base/memory.h"
 #include "lm/byte_level.h"
 #include "lm/tokenizer_internal.h"
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* What SentencePiece writes for a space. */
@@ -29,12 +29,41 @@ sl_tokenizer *sl_tokenizer_open (const sl_weights *w, sl_error *e) {
     return NULL;
   }
   sl_tokenizer_begin (t);
-  status = g != NULL
-               ? sl_tokenizer_read_gguf (t, g, &why)
-               : sl_tokenizer_read_folder (t, sl_weights_folder (w), &why);
+  status = g != NULL ? sl_tokenizer_read_gguf (t, g, &why)
+                     : sl_tokenizer_read_folder (t, sl_weights_folder (w),
+                                                 "tokenizer.json", &why);
   if (status == 0) return t;
   sl_tokenizer_free (t);
   sl_fail (e, "%s: %s", sl_weights_path (w), why.text);
+  return NULL;
+}
+
+sl_tokenizer *sl_tokenizer_open_path (const char *path, sl_error *e) {
+  const char *slash = strrchr (path, '/');
+  const int is_folder = sl_folder_exists (path);
+  sl_tokenizer *t = sl_alloc (1, sizeof *t);
+  char *folder = is_folder       ? sl_alloc_text (path, strlen (path))
+                 : slash == NULL ? sl_alloc_text (".", 1)
+                                 : sl_alloc_text (path, slash - path + 1);
+  sl_error why;
+  int status = -1;
+  if (t == NULL || folder == NULL)
+    sl_fail (&why, "out of memory");
+  else {
+    sl_tokenizer_begin (t);
+    status = sl_tokenizer_read_folder (t, folder,
+                                       is_folder       ? "tokenizer.json"
+                                       : slash == NULL ? path
+                                                       : slash + 1,
+                                       &why);
+  }
+  sl_free (folder);
+  if (status == 0) return t;
+  if (t != NULL && folder != NULL)
+    sl_tokenizer_free (t);
+  else
+    sl_free (t);
+  sl_fail (e, "%s: %s", path, why.text);
   return NULL;
 }
 
@@ -43,7 +72,9 @@ void sl_tokenizer_free (sl_tokenizer *t) {
   sl_vocabulary_free (&t->vocabulary);
   sl_bpe_scratch_free (&t->scratch);
   sl_pre_tokenizer_free (t->pre_tokenizer);
-  sl_free (t->added.id);
+  sl_free (t->rule);
+  sl_added_free (&t->added);
+  sl_added_free (&t->added_normalized);
   sl_free (t);
 }
 
@@ -107,47 +138,69 @@ static int are_words (const sl_vocabulary *v) {
   return 1;
 }
 
-/* Ids with the texts they are sorted by. */
-typedef struct whole {
-  const char *text;
-  size_t n;
-  int32_t id;
-} whole;
+/* The text that the normalizer makes of 'text', in a new block of *count
+** bytes: NULL and a sentence without memory. */
+static char *normalize (const sl_tokenizer *t, const char *text, size_t n,
+                        size_t *count, sl_error *e) {
+  /* GPT-2's kind adds none where the text has one */
+  const int prefix = t->add_prefix && (t->add_marks || *text != ' ');
+  size_t room = n + SPACE; /* and what the marks take */
+  char *copy = NULL;
+  for (size_t i = 0; t->add_marks && i < n; i++)
+    if (text[i] == ' ') room += SPACE - 1;
+  if (n < PTRDIFF_MAX / SPACE - 1) copy = sl_alloc (room, 1);
+  if (copy == NULL) {
+    sl_fail (e, "out of memory for a text of %zu bytes", n);
+    return NULL;
+  }
+  *count = 0;
+  if (prefix) {
+    *count = t->add_marks ? SPACE : 1;
+    memcpy (copy, t->add_marks ? space : " ", *count);
+  }
+  for (size_t i = 0; i < n; i++)
+    if (t->add_marks && text[i] == ' ') {
+      memcpy (copy + *count, space, SPACE);
+      *count += SPACE;
+    } else
+      copy[(*count)++] = text[i];
+  return copy;
+}
 
-static int by_start (const void *a, const void *b) {
-  const whole *x = a, *y = b;
-  const unsigned char c = (unsigned char)*x->text, d = (unsigned char)*y->text;
-  if (c != d) return c < d ? -1 : 1;
-  if (x->n != y->n) return x->n > y->n ? -1 : 1;
-  return x->id < y->id ? -1 : x->id > y->id;
+static int put_added (sl_tokenizer *t, size_t id, sl_error *e) {
+  const sl_vocabulary *v = &t->vocabulary;
+  const unsigned rule = t->rule != NULL ? t->rule[id] : 0;
+  const int is_control = v->kind[id] == SL_TOKEN_CONTROL;
+  size_t n, count;
+  const char *text = sl_vocabulary_text (v, id, &n);
+  char *copy;
+  int status;
+  if ((!is_control && v->kind[id] != SL_TOKEN_ADDED) || n == 0) return 0;
+  if (!(rule & SL_ADDED_NORMALIZED))
+    return sl_added_put (&t->added, text, n, (int32_t)id, is_control, rule, e);
+  copy = normalize (t, text, n, &count, e);
+  if (copy == NULL) return -1;
+  status = sl_added_put (&t->added_normalized, copy, count, (int32_t)id,
+                         is_control, rule, e);
+  sl_free (copy);
+  return status;
 }
 
 int sl_tokenizer_finish (sl_tokenizer *t, sl_error *e) {
   const sl_vocabulary *v = &t->vocabulary;
-  size_t n = 0, at = 0;
-  whole *list;
   int status = 0;
   t->bpe.vocabulary = v;
   t->bpe.whole_bytes = t->byte_level;
-  t->by_word = t->escape && t->pre_tokenizer == NULL && are_words (v);
+  t->by_word = t->has_marks && are_words (v) &&
+               sl_vocabulary_find (v, space, SPACE) >= 0;
   find_bytes (t);
-  list = sl_alloc (v->n, sizeof *list);
-  if (list == NULL) return sl_fail (e, "out of memory");
-  for (size_t id = 0; id < v->n; id++) {
-    const int kind = v->kind[id];
-    list[n].text = sl_vocabulary_text (v, id, &list[n].n);
-    list[n].id = (int32_t)id;
-    n += (kind == SL_TOKEN_CONTROL || kind == SL_TOKEN_ADDED) && list[n].n > 0;
-  }
-  qsort (list, n, sizeof *list, by_start);
-  for (int b = 0; b <= 256; b++) {
-    while (at < n && (unsigned char)*list[at].text < b) at++;
-    t->first[b] = at;
-  }
-  t->first[256] = n;
-  for (size_t i = 0; i < n && status == 0; i++)
-    status = sl_token_ids_add (&t->added, list[i].id, e);
-  sl_free (list);
+  if (sl_added_new (&t->added, v->n, e) < 0 ||
+      sl_added_new (&t->added_normalized, t->rule != NULL ? v->n : 0, e) < 0)
+    return -1;
+  for (size_t id = 0; id < v->n && status == 0; id++)
+    status = put_added (t, id, e);
+  sl_added_sort (&t->added);
+  sl_added_sort (&t->added_normalized);
   return status;
 }
 
@@ -172,6 +225,7 @@ const sl_vocabulary *sl_tokenizer_vocabulary (const sl_tokenizer *t) {
 
 typedef struct encoding {
   sl_tokenizer *t;
+  int special;
   sl_token_ids *ids;
 } encoding;
 
@@ -190,101 +244,85 @@ static int32_t whole_piece (const sl_tokenizer *t, const char *text, size_t n) {
                                              letters + count);
     id = sl_vocabulary_find (v, letters, count);
   }
-  return id >= 0 && v->kind[id] == SL_TOKEN_NORMAL ? id : -1;
+  return id >= 0 && (v->kind[id] == SL_TOKEN_NORMAL ||
+                     v->kind[id] == SL_TOKEN_ADDED)
+             ? id
+             : -1;
 }
 
 static int take_piece (void *context, const char *text, size_t n, sl_error *e) {
   const encoding *x = context;
-  if (x->t->whole_first) {
-    const int32_t id = whole_piece (x->t, text, n);
+  sl_tokenizer *t = x->t;
+  if (t->whole_first) {
+    const int32_t id = whole_piece (t, text, n);
     if (id >= 0) return sl_token_ids_add (x->ids, id, e);
   }
-  return sl_bpe_encode (&x->t->bpe, &x->t->scratch, text, n, x->ids, e);
-}
-
-static int take_pieces (encoding *x, const char *text, size_t n, sl_error *e) {
-  if (x->t->by_word) {
-    for (size_t at = 0; at < n;) {
-      const size_t length = word_length (text + at, n - at);
-      if (take_piece (x, text + at, length, e) < 0) return -1;
-      at += length;
-    }
-    return 0;
+  while (n > 0) {
+    const size_t length = t->by_word ? word_length (text, n) : n;
+    if (sl_bpe_encode (&t->bpe, &t->scratch, text, length, x->ids, e) < 0)
+      return -1;
+    text += length;
+    n -= length;
   }
-  if (x->t->pre_tokenizer == NULL) return take_piece (x, text, n, e);
-  return sl_pre_tokenizer_run (x->t->pre_tokenizer, text, n, take_piece, x, e);
+  return 0;
 }
 
-/* Text between tokens found whole; 'start': nothing of it came before. */
-static int take_text (encoding *x, const char *text, size_t n, int start,
+static int take_pieces (encoding *x, const char *text, size_t n, int is_start,
+                        sl_error *e) {
+  if (x->t->pre_tokenizer == NULL) return take_piece (x, text, n, e);
+  return sl_pre_tokenizer_run (x->t->pre_tokenizer, text, n, is_start,
+                               take_piece, x, e);
+}
+
+/* The tokens of a list in text, and what lies between them by 'rest'. */
+static int take_added (encoding *x, const sl_added_tokens *list,
+                       const char *text, size_t n, int is_start,
+                       int (*rest) (encoding *x, const char *text, size_t n,
+                                    int is_start, sl_error *e),
+                       sl_error *e) {
+  size_t at = 0;
+  while (at < n) {
+    sl_added_match m = { n, n, NULL };
+    if (sl_added_find (list, text, n, at, x->special, &m, e) < 0) return -1;
+    if (m.from > at &&
+        rest (x, text + at, m.from - at, is_start && at == 0, e) < 0)
+      return -1;
+    if (m.token != NULL && sl_token_ids_add (x->ids, m.token->id, e) < 0)
+      return -1;
+    at = m.to;
+  }
+  return 0;
+}
+
+/* Text between tokens found whole. */
+static int take_text (encoding *x, const char *text, size_t n, int is_start,
                       sl_error *e) {
   const sl_tokenizer *t = x->t;
-  const int add =
-      t->prefix == SL_PREFIX_EACH || (t->prefix == SL_PREFIX_FIRST && start);
-  /* GPT-2's kind adds none where the text has one */
-  const int prefix = add && (t->escape || *text != ' ');
-  size_t count = 0, room;
+  size_t count;
   char *copy;
   int status;
-  if (!prefix && !t->escape) return take_pieces (x, text, n, e);
-  if (n > PTRDIFF_MAX / SPACE - 1)
-    return sl_fail (e, "a text of %zu bytes is too long", n);
-  room = n + SPACE; /* and what the spaces take */
-  for (size_t i = 0; t->escape && i < n; i++)
-    if (text[i] == ' ') room += SPACE - 1;
-  copy = sl_alloc (room, 1);
-  if (copy == NULL)
-    return sl_fail (e, "out of memory for a text of %zu bytes", n);
-  if (prefix) {
-    memcpy (copy, t->escape ? space : " ", t->escape ? SPACE : 1);
-    count = t->escape ? SPACE : 1;
-  }
-  for (size_t i = 0; i < n; i++)
-    if (t->escape && text[i] == ' ') {
-      memcpy (copy + count, space, SPACE);
-      count += SPACE;
-    } else
-      copy[count++] = text[i];
-  status = take_pieces (x, copy, count, e);
+  if (!t->add_prefix && !t->add_marks)
+    return take_added (x, &t->added_normalized, text, n, is_start, take_pieces,
+                       e);
+  copy = normalize (t, text, n, &count, e);
+  if (copy == NULL) return -1;
+  status = take_added (x, &t->added_normalized, copy, count, is_start,
+                       take_pieces, e);
   sl_free (copy);
   return status;
 }
 
-/* The longest token that stands whole at text, or -1. */
-static int32_t whole_at (const sl_tokenizer *t, const char *text, size_t n,
-                         int special, size_t *length) {
-  const unsigned char b = (unsigned char)*text;
-  for (size_t i = t->first[b]; i < t->first[b + 1]; i++) {
-    const int32_t id = t->added.id[i];
-    const char *name = sl_vocabulary_text (&t->vocabulary, (size_t)id, length);
-    if (!special && t->vocabulary.kind[id] == SL_TOKEN_CONTROL) continue;
-    if (*length <= n && memcmp (name, text, *length) == 0) return id;
-  }
-  return -1;
-}
-
 int sl_tokenizer_encode (sl_tokenizer *t, const char *text, size_t n,
                          int special, sl_token_ids *ids, sl_error *e) {
-  encoding x = { t, ids };
-  size_t from = 0, length = 0;
-  for (size_t at = 0; at < n;) {
-    const int32_t id = whole_at (t, text + at, n - at, special, &length);
-    if (id < 0) {
-      at++;
-      continue;
-    }
-    if (at > from && take_text (&x, text + from, at - from, from == 0, e) < 0)
-      return -1;
-    if (sl_token_ids_add (ids, id, e) < 0) return -1;
-    from = at += length;
-  }
-  return from < n ? take_text (&x, text + from, n - from, from == 0, e) : 0;
+  encoding x = { t, special, ids };
+  return take_added (&x, &t->added, text, n, 1, take_text, e);
 }
 
 /* Decode. */
 
-/* What token id stands for, at most as long as its text; returns the length. */
-static size_t put (const sl_tokenizer *t, int32_t id, char *to) {
+/* What token id stands for, at most as long as its text; returns the length.
+** Without marks: U+2581 stands for nothing. */
+static size_t put (const sl_tokenizer *t, int32_t id, int marks, char *to) {
   const sl_vocabulary *v = &t->vocabulary;
   size_t n, count = 0;
   const char *text = sl_vocabulary_text (v, (size_t)id, &n);
@@ -296,8 +334,8 @@ static size_t put (const sl_tokenizer *t, int32_t id, char *to) {
   if (v->kind[id] == SL_TOKEN_NORMAL && t->byte_level)
     return sl_byte_level_decode (text, n, to);
   for (size_t i = 0; i < n; i++)
-    if (t->escape && is_space (text + i, n - i)) {
-      to[count++] = ' ';
+    if (t->has_marks && is_space (text + i, n - i)) {
+      if (marks) to[count++] = ' ';
       i += SPACE - 1;
     } else
       to[count++] = text[i];
@@ -308,8 +346,7 @@ char *sl_tokenizer_decode (const sl_tokenizer *t, size_t n, const int32_t *ids,
                            int special, size_t *length, sl_error *e) {
   const sl_vocabulary *v = &t->vocabulary;
   size_t room = 1;
-  /* a space that encode has put there is taken away */
-  int strip = t->prefix != SL_PREFIX_NONE && t->escape;
+  int strip = t->strip;
   char *text;
   for (size_t i = 0; i < n; i++) {
     if (ids[i] < 0 || (size_t)ids[i] >= v->n) {
@@ -332,12 +369,15 @@ char *sl_tokenizer_decode (const sl_tokenizer *t, size_t n, const int32_t *ids,
     const size_t at = *length;
     const int is_whole = kind == SL_TOKEN_CONTROL || kind == SL_TOKEN_ADDED;
     if (kind != SL_TOKEN_CONTROL || special)
-      *length += put (t, ids[i], text + at);
-    if (strip && !is_whole && *length > at && text[at] == ' ')
+      *length +=
+          put (t, ids[i], strip != SL_STRIP_MARKS || is_whole, text + at);
+    if (strip == SL_STRIP_SPACE && !is_whole && *length > at && text[at] == ' ')
       memmove (text + at, text + at + 1, --*length - at);
-    strip = is_whole && t->escape && t->prefix == SL_PREFIX_EACH
-                ? 1
-                : strip && kind == SL_TOKEN_CONTROL;
+    /* a prefix goes before each stretch of text between tokens found whole */
+    if (is_whole && t->strip == SL_STRIP_SPACE)
+      strip = t->add_prefix ? SL_STRIP_SPACE : SL_STRIP_NOTHING;
+    else if (kind != SL_TOKEN_CONTROL)
+      strip = SL_STRIP_NOTHING;
   }
   text[*length] = '\0';
   return text;

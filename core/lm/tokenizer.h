@@ -16,6 +16,8 @@ typedef struct sl_tokenizer sl_tokenizer;
 ** tokenizer.json, or vocab.json and merges.txt. NULL and a sentence if there is
 ** none or it works in a way that is not known. It keeps nothing of w. */
 sl_tokenizer *sl_tokenizer_open (const sl_weights *w, sl_error *e);
+/* The same without weights: a tokenizer.json, or a folder that has one. */
+sl_tokenizer *sl_tokenizer_open_path (const char *path, sl_error *e);
 void sl_tokenizer_free (sl_tokenizer *t); /* NULL is allowed */
 
 /* Add the ids of n bytes of text. With 'special' the names of control tokens

@@ -130,7 +130,7 @@ static int is_whole_first (const char *pre) {
 }
 
 static int read_bpe (sl_tokenizer *t, const sl_gguf *g, sl_error *e) {
-  const char *const *patterns;
+  const sl_pre_step *steps;
   size_t n;
   if (*t->pre == '\0') {
     sl_tokenizer_note (t, "the file names no pre-tokenizer: the default one "
@@ -140,18 +140,19 @@ static int read_bpe (sl_tokenizer *t, const sl_gguf *g, sl_error *e) {
   t->byte_level = 1;
   t->whole_first = is_whole_first (t->pre);
   t->add_bos = flag_of (g, "add_bos_token", t->whole_first ? 1 : -1);
-  if (flag_of (g, "add_space_prefix", 0)) t->prefix = SL_PREFIX_EACH;
-  if (sl_pre_tokenizer_patterns (t->pre, &n, &patterns, e) < 0 ||
+  t->add_prefix = flag_of (g, "add_space_prefix", 0);
+  if (sl_pre_tokenizer_named (t->pre, &n, &steps, e) < 0 ||
       read_tokens (t, g, 0, e) < 0 || read_merges (t, g, e) < 0)
     return -1;
-  t->pre_tokenizer = sl_pre_tokenizer_new (n, patterns, e);
+  t->pre_tokenizer = sl_pre_tokenizer_new (n, steps, e);
   return t->pre_tokenizer != NULL ? 0 : -1;
 }
 
 static int read_sentencepiece (sl_tokenizer *t, const sl_gguf *g, sl_error *e) {
-  t->escape = 1;
+  t->add_marks = t->has_marks = 1;
   t->add_bos = flag_of (g, "add_bos_token", 1);
-  if (flag_of (g, "add_space_prefix", 1)) t->prefix = SL_PREFIX_EACH;
+  t->add_prefix = flag_of (g, "add_space_prefix", 1);
+  t->strip = t->add_prefix ? SL_STRIP_SPACE : SL_STRIP_NOTHING;
   return read_tokens (t, g, 1, e);
 }
 
@@ -159,6 +160,49 @@ static int read_sentencepiece (sl_tokenizer *t, const sl_gguf *g, sl_error *e) {
 static void control (sl_tokenizer *t, int32_t id) {
   if (id >= 0 && t->vocabulary.kind[id] == SL_TOKEN_NORMAL)
     t->vocabulary.kind[id] = SL_TOKEN_CONTROL;
+}
+
+/* Keys behind "tokenizer.ggml." that are read, or that change no id. Names of
+** the form *_token_id and *_token_ids say which tokens have a role. */
+static const char *const keys[] = {
+  "model",
+  "pre",
+  "tokens",
+  "scores",
+  "token_type",
+  "token_type_count",
+  "merges",
+  "added_tokens",
+  "add_bos_token",
+  "add_eos_token",
+  "add_sep_token",
+  "add_space_prefix",
+  "remove_extra_whitespaces",
+  "precompiled_charsmap",
+};
+
+/* Refuse what would change ids and is not followed. */
+static int check_keys (const sl_gguf *g, sl_error *e) {
+  static const char prefix[] = "tokenizer.ggml.";
+  const sl_gguf_value *map = find (g, "precompiled_charsmap");
+  if (flag_of (g, "remove_extra_whitespaces", 0) ||
+      (map != NULL && map->count > 0))
+    return sl_fail (e, "%s%s is a setting that this library does not follow",
+                    prefix,
+                    map != NULL && map->count > 0 ? "precompiled_charsmap"
+                                                  : "remove_extra_whitespaces");
+  for (size_t i = 0; i < g->n_values; i++) {
+    const char *key = g->value[i].key, *own = key + sizeof prefix - 1;
+    size_t k = 0;
+    if (strncmp (key, prefix, sizeof prefix - 1) != 0 ||
+        strstr (own, "_token_id") != NULL)
+      continue;
+    while (k < sizeof keys / sizeof *keys && strcmp (keys[k], own) != 0) k++;
+    if (k == sizeof keys / sizeof *keys)
+      return sl_fail (
+          e, "%.100s is a setting that this library does not follow", key);
+  }
+  return 0;
 }
 
 int sl_tokenizer_read_gguf (sl_tokenizer *t, const sl_gguf *g, sl_error *e) {
@@ -179,14 +223,14 @@ int sl_tokenizer_read_gguf (sl_tokenizer *t, const sl_gguf *g, sl_error *e) {
                     "the tokenizer is of the kind '%s'; read are llama "
                     "(SentencePiece) and gpt2 (byte-level BPE)",
                     model);
-  if (models[i].read (t, g, e) < 0) return -1;
+  if (check_keys (g, e) < 0 || models[i].read (t, g, e) < 0) return -1;
   t->said_bos = find (g, "add_bos_token") != NULL;
   t->bos = id_of (t, g, "bos_token_id");
   t->eos = id_of (t, g, "eos_token_id");
   t->bpe.unknown = id_of (t, g, "unknown_token_id");
   control (t, t->bos);
   control (t, t->eos);
-  if (t->bpe.unknown >= 0 && t->escape &&
+  if (t->bpe.unknown >= 0 && t->has_marks &&
       t->vocabulary.kind[t->bpe.unknown] == SL_TOKEN_NORMAL)
     t->vocabulary.kind[t->bpe.unknown] = SL_TOKEN_UNKNOWN;
   if (flag_of (g, "add_eos_token", 0))

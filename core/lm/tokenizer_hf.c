@@ -1,9 +1,9 @@
 /* tokenizer_hf.c - tokenizers beside Hugging Face weights: tokenizer.json, or
 ** vocab.json and merges.txt. */
 #include "base/file.h"
+#include "base/json_load.h"
 #include "base/memory.h"
 #include "lm/tokenizer_internal.h"
-#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -21,7 +21,7 @@ static json_t *load (const char *folder, const char *name, sl_error *e) {
   if (!sl_file_exists (path)) return NULL;
   text = sl_file_read (path, MAX_FILE, &n, e);
   if (text == NULL) return NULL;
-  root = json_loadb (text, n, JSON_REJECT_DUPLICATES, &why);
+  root = sl_json_load (text, n, JSON_REJECT_DUPLICATES, &why);
   if (root == NULL)
     sl_fail (e, "%s is no JSON: %s (line %d)", name, why.text, why.line);
   sl_free (text);
@@ -55,18 +55,63 @@ static int gather (gathering *all, const json_t *id, const char *text, size_t n,
   return 0;
 }
 
-/* Added tokens that swallow the space beside them, where a text names them. */
-static void note_strips (sl_tokenizer *t, const json_t *added) {
+/* Whether key k of a name list ("type, vocab") is this one. */
+static int is_listed (const char *list, const char *key) {
+  const size_t n = strlen (key);
+  for (const char *at = list; (at = strstr (at, key)) != NULL; at++)
+    if ((at == list || at[-1] == ' ') && (at[n] == ',' || at[n] == '\0'))
+      return 1;
+  return 0;
+}
+
+int sl_tokenizer_check_keys (const json_t *object, const char *what,
+                             const char *known, sl_error *e) {
+  const char *key;
+  json_t *value;
+  json_object_foreach ((json_t *)(uintptr_t)object, key, value) {
+    if (!is_listed (known, key) && !json_is_null (value))
+      return sl_fail (e,
+                      "its %s has the setting '%.64s', which this library does "
+                      "not follow",
+                      what, key);
+  }
+  return 0;
+}
+
+/* The id of an added token: the vocabulary's if it has the text, as Hugging
+** Face's library does, whatever the entry says. */
+static json_t *added_id (const json_t *vocabulary, const json_t *entry) {
+  const char *text = json_string_value (json_object_get (entry, "content"));
+  json_t *id = text != NULL ? json_object_get (vocabulary, text) : NULL;
+  return id != NULL ? id : json_object_get (entry, "id");
+}
+
+/* The rules of added tokens, by id. */
+static int read_rules (sl_tokenizer *t, const json_t *vocabulary,
+                       const json_t *added, sl_error *e) {
+  static const struct {
+    const char *key;
+    unsigned rule;
+  } rules[] = { { "single_word", SL_ADDED_SINGLE_WORD },
+                { "lstrip", SL_ADDED_LSTRIP },
+                { "rstrip", SL_ADDED_RSTRIP },
+                { "normalized", SL_ADDED_NORMALIZED } };
   json_t *entry;
-  size_t i, n = 0;
-  json_array_foreach (added, i, entry) n +=
-      json_is_true (json_object_get (entry, "lstrip")) ||
-      json_is_true (json_object_get (entry, "rstrip"));
-  if (n > 0)
-    sl_tokenizer_note (t,
-                       "%zu added tokens ask that spaces beside them go, "
-                       "which stay",
-                       n);
+  size_t i;
+  t->rule = sl_alloc (t->vocabulary.n, sizeof *t->rule);
+  if (t->rule == NULL) return sl_fail (e, "out of memory");
+  json_array_foreach (added, i, entry) {
+    const size_t id = (size_t)json_integer_value (added_id (vocabulary, entry));
+    if (sl_tokenizer_check_keys (entry, "added token",
+                                 "id, content, special, single_word, lstrip, "
+                                 "rstrip, normalized",
+                                 e) < 0)
+      return -1;
+    for (size_t k = 0; k < sizeof rules / sizeof *rules; k++)
+      if (json_is_true (json_object_get (entry, rules[k].key)))
+        t->rule[id] |= (unsigned char)rules[k].rule;
+  }
+  return 0;
 }
 
 static int gather_all (gathering *all, const json_t *vocabulary,
@@ -83,9 +128,10 @@ static int gather_all (gathering *all, const json_t *vocabulary,
   json_array_foreach (added, i, entry) {
     const json_t *content = json_object_get (entry, "content");
     const int special = json_is_true (json_object_get (entry, "special"));
+    id = added_id (vocabulary, entry);
     if (!json_is_string (content))
       return sl_fail (e, "added token %zu has no content", i + 1);
-    if (gather (all, json_object_get (entry, "id"), json_string_value (content),
+    if (gather (all, id, json_string_value (content),
                 json_string_length (content),
                 special ? SL_TOKEN_CONTROL : SL_TOKEN_ADDED, e) < 0)
       return -1;
@@ -204,13 +250,31 @@ static int read_roles (sl_tokenizer *t, const char *folder, sl_error *e) {
   return 0;
 }
 
+/* Settings of the model that change ids and are not followed. */
+static int check_model (const json_t *model, sl_error *e) {
+  static const char *const affixes[] = { "continuing_subword_prefix",
+                                         "end_of_word_suffix" };
+  for (int i = 0; i < 2; i++) {
+    const char *affix = json_string_value (json_object_get (model, affixes[i]));
+    if (affix != NULL && *affix)
+      return sl_fail (e, "its model has the %s '%.32s', which is not read",
+                      affixes[i], affix);
+  }
+  if (json_number_value (json_object_get (model, "dropout")) != 0)
+    return sl_fail (e, "its model has a dropout, which makes ids random");
+  return sl_tokenizer_check_keys (
+      model, "model",
+      "type, vocab, merges, unk_token, fuse_unk, byte_fallback, ignore_merges, "
+      "dropout, continuing_subword_prefix, end_of_word_suffix",
+      e);
+}
+
 static int read_json (sl_tokenizer *t, const json_t *root, sl_error *e) {
   const json_t *model = json_object_get (root, "model");
+  const json_t *added = json_object_get (root, "added_tokens");
   const char *type = json_string_value (json_object_get (model, "type"));
   const json_t *vocabulary = json_object_get (model, "vocab");
   const int bytes = json_is_true (json_object_get (model, "byte_fallback"));
-  static const char *const affixes[] = { "continuing_subword_prefix",
-                                         "end_of_word_suffix" };
   if (type == NULL && json_is_array (json_object_get (model, "merges")))
     type = "BPE"; /* files from before the key */
   if (type == NULL || strcmp (type, "BPE") != 0)
@@ -218,19 +282,18 @@ static int read_json (sl_tokenizer *t, const json_t *root, sl_error *e) {
                     type != NULL ? type : "(none)");
   if (!json_is_object (vocabulary))
     return sl_fail (e, "its model has no vocab");
-  for (int i = 0; i < 2; i++) {
-    const char *affix = json_string_value (json_object_get (model, affixes[i]));
-    if (affix != NULL && *affix)
-      return sl_fail (e, "its model has the %s '%.32s', which is not read",
-                      affixes[i], affix);
-  }
+  if (check_model (model, e) < 0) return -1;
   t->whole_first = json_is_true (json_object_get (model, "ignore_merges"));
-  if (read_tokens (t, vocabulary, json_object_get (root, "added_tokens"), bytes,
-                   e) < 0 ||
-      read_merges (t, json_object_get (model, "merges"), e) < 0)
+  t->bpe.fuse_unknown = json_is_true (json_object_get (model, "fuse_unk"));
+  if (read_tokens (t, vocabulary, added, bytes, e) < 0 ||
+      read_merges (t, json_object_get (model, "merges"), e) < 0 ||
+      read_rules (t, vocabulary, added, e) < 0)
     return -1;
   t->bpe.unknown = id_named (t, json_object_get (model, "unk_token"));
-  note_strips (t, json_object_get (root, "added_tokens"));
+  if (json_is_object (json_object_get (root, "truncation")) ||
+      json_is_object (json_object_get (root, "padding")))
+    sl_tokenizer_note (t, "the file asks for truncation or padding, which is "
+                          "not done");
   return sl_tokenizer_read_pipeline (t, root, e);
 }
 
@@ -238,7 +301,7 @@ static int read_json (sl_tokenizer *t, const json_t *root, sl_error *e) {
 static int read_pair (sl_tokenizer *t, const json_t *vocabulary,
                       const char *folder, sl_error *e) {
   char path[4096];
-  const char *const *patterns;
+  const sl_pre_step *steps;
   size_t n;
   char *text;
   int status;
@@ -255,9 +318,9 @@ static int read_pair (sl_tokenizer *t, const json_t *vocabulary,
     status = read_tokens (t, vocabulary, NULL, 0, e);
   if (status == 0) status = read_merge_lines (t, text, n, e);
   sl_free (text);
-  if (status < 0 || sl_pre_tokenizer_patterns ("gpt-2", &n, &patterns, e) < 0)
+  if (status < 0 || sl_pre_tokenizer_named ("gpt-2", &n, &steps, e) < 0)
     return -1;
-  t->pre_tokenizer = sl_pre_tokenizer_new (n, patterns, e);
+  t->pre_tokenizer = sl_pre_tokenizer_new (n, steps, e);
   return t->pre_tokenizer != NULL ? 0 : -1;
 }
 
@@ -266,20 +329,22 @@ static void mark_control (sl_tokenizer *t, int32_t id) {
 }
 
 int sl_tokenizer_read_folder (sl_tokenizer *t, const char *folder,
-                              sl_error *e) {
-  json_t *root = load (folder, "tokenizer.json", e);
+                              const char *name, sl_error *e) {
+  json_t *root = load (folder, name, e);
   int status;
   if (root == NULL && e->text[0] != '\0') return -1;
   if (root != NULL) {
     status = read_json (t, root, e);
-    if (status < 0) sl_fail_within (e, "tokenizer.json");
+    if (status < 0) sl_fail_within (e, "%s", name);
   } else {
     root = load (folder, "vocab.json", e);
     if (root == NULL)
       return e->text[0] != '\0'
                  ? -1
-                 : sl_fail (e, "there is no tokenizer.json, and no vocab.json "
-                               "with merges.txt: give token ids");
+                 : sl_fail (e,
+                            "there is no %s, and no vocab.json with "
+                            "merges.txt: give token ids",
+                            name);
     status = read_pair (t, root, folder, e);
   }
   json_decref (root);

@@ -1,26 +1,29 @@
-/* tokenizer_pipeline.c - normalizer, pre-tokenizer and post-processor of a
-** tokenizer.json.
+/* tokenizer_pipeline.c - normalizer, pre-tokenizer, post-processor and decoder
+** of a tokenizer.json.
 **
-** Each is a step with a "type", or a Sequence of steps. What is known is in the
-** tables below; any other type is refused by name. */
+** Each is a step with a "type", or a Sequence of steps. The tables below have
+** the steps that are followed, with the keys of each; any other step or key is
+** refused by name. */
 #include "lm/tokenizer_internal.h"
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_PATTERNS = 12 };
-static const char space[] = "\xe2\x96\x81";
+static const char mark[] = "\xe2\x96\x81"; /* U+2581 */
 
-/* What the steps have said so far. */
-typedef struct steps {
+/* What the steps have set so far. */
+typedef struct pipeline {
   sl_tokenizer *t;
   size_t n;
-  const char *pattern[MAX_PATTERNS];
-} steps;
+  sl_pre_step step[SL_PRE_MAX_STEPS];
+  char quoted[1024]; /* the pattern of a Split at a String */
+  int mark_scheme;   /* of a Metaspace pre-tokenizer; -1: there is none */
+} pipeline;
 
 typedef struct known_step {
   const char *type;
-  int (*read) (steps *s, const json_t *step, sl_error *e);
+  const char *keys; /* those that are followed or change nothing */
+  int (*read) (pipeline *p, const json_t *step, sl_error *e);
 } known_step;
 
 static const char *text_at (const json_t *object, const char *key) {
@@ -32,11 +35,17 @@ static int is_true (const json_t *object, const char *key) {
   return json_is_true (json_object_get (object, key));
 }
 
-/* Read a step, or each of a Sequence ('list' is the key of its members). */
-static int read_step (steps *s, const json_t *value, const char *what,
-                      const char *list, const known_step *known, sl_error *e) {
+/* One part of the pipeline: a step or a Sequence of steps under 'list'. */
+typedef struct part {
+  const char *name, *list;
+  const known_step *known;
+} part;
+
+static int read_step (pipeline *p, const json_t *value, const part *in,
+                      sl_error *e) {
   const char *type = text_at (value, "type");
-  const json_t *members = json_object_get (value, list);
+  const json_t *members = json_object_get (value, in->list);
+  char keys[256];
   json_t *member;
   size_t i;
   if (value == NULL || json_is_null (value)) return 0;
@@ -44,187 +53,328 @@ static int read_step (steps *s, const json_t *value, const char *what,
     json_array_foreach (members, i, member) {
       /* one level: a Sequence in a Sequence is no known type */
       if (strcmp (text_at (member, "type"), "Sequence") == 0)
-        return sl_fail (e, "its %s is a Sequence of Sequences", what);
-      if (read_step (s, member, what, list, known, e) < 0) return -1;
+        return sl_fail (e, "its %s is a Sequence of Sequences", in->name);
+      if (read_step (p, member, in, e) < 0) return -1;
     }
     return 0;
   }
-  for (; known->type != NULL; known++)
-    if (strcmp (known->type, type) == 0) return known->read (s, value, e);
-  return sl_fail (e, "its %s has the step '%.32s', which is not known", what,
-                  type);
+  for (const known_step *k = in->known; k->type != NULL; k++) {
+    if (strcmp (k->type, type) != 0) continue;
+    snprintf (keys, sizeof keys, "type%s%s", *k->keys ? ", " : "", k->keys);
+    if (sl_tokenizer_check_keys (value, in->name, keys, e) < 0) return -1;
+    return k->read (p, value, e);
+  }
+  return sl_fail (e, "its %s has the step '%.32s', which is not known",
+                  in->name, type);
 }
 
-static int add_pattern (steps *s, const char *pattern, sl_error *e) {
-  if (s->n == MAX_PATTERNS)
-    return sl_fail (e, "its pre_tokenizer has more than %d patterns",
-                    MAX_PATTERNS);
-  s->pattern[s->n++] = pattern;
-  return 0;
-}
-
-static int nothing (steps *s, const json_t *step, sl_error *e) {
-  (void)s, (void)step, (void)e;
+static int nothing (pipeline *p, const json_t *step, sl_error *e) {
+  (void)p, (void)step, (void)e;
   return 0;
 }
 
 /* Normalizer. */
 
-static int normalize_prepend (steps *s, const json_t *step, sl_error *e) {
-  if (strcmp (text_at (step, "prepend"), space) != 0)
+static int normalize_prepend (pipeline *p, const json_t *step, sl_error *e) {
+  if (strcmp (text_at (step, "prepend"), mark) != 0)
     return sl_fail (e, "its normalizer prepends '%.32s', expected U+2581",
                     text_at (step, "prepend"));
-  s->t->prefix = SL_PREFIX_EACH;
+  p->t->add_prefix = 1;
   return 0;
 }
 
-static int normalize_replace (steps *s, const json_t *step, sl_error *e) {
+static int normalize_replace (pipeline *p, const json_t *step, sl_error *e) {
   const char *from = text_at (json_object_get (step, "pattern"), "String");
-  if (strcmp (from, " ") != 0 || strcmp (text_at (step, "content"), space) != 0)
+  if (strcmp (from, " ") != 0 || strcmp (text_at (step, "content"), mark) != 0)
     return sl_fail (e,
                     "its normalizer replaces '%.32s' by '%.32s', expected a "
                     "space by U+2581",
                     from, text_at (step, "content"));
-  s->t->escape = 1;
+  p->t->add_marks = p->t->has_marks = 1;
   return 0;
 }
 
-static int normalize_nfc (steps *s, const json_t *step, sl_error *e) {
+static int normalize_nfc (pipeline *p, const json_t *step, sl_error *e) {
   (void)step, (void)e;
-  sl_tokenizer_note (s->t, "text is to be in composed form (NFC): it is taken "
+  sl_tokenizer_note (p->t, "text is to be in composed form (NFC): it is taken "
                            "as it comes");
   return 0;
 }
 
-static const known_step normalizers[] = { { "Prepend", normalize_prepend },
-                                          { "Replace", normalize_replace },
-                                          { "NFC", normalize_nfc },
-                                          { NULL, NULL } };
+static const known_step normalizers[] = {
+  { "Prepend", "prepend", normalize_prepend },
+  { "Replace", "pattern, content", normalize_replace },
+  { "NFC", "", normalize_nfc },
+  { NULL, NULL, NULL }
+};
 
 /* Pre-tokenizer. */
 
-static int cut_byte_level (steps *s, const json_t *step, sl_error *e) {
-  const json_t *words = json_object_get (step, "use_regex");
-  s->t->byte_level = 1;
-  if (is_true (step, "add_prefix_space")) s->t->prefix = SL_PREFIX_EACH;
-  if (words == NULL || json_is_true (words)) {
-    const char *const *patterns;
-    size_t n;
-    if (sl_pre_tokenizer_patterns ("gpt-2", &n, &patterns, e) < 0) return -1;
-    return add_pattern (s, patterns[0], e);
-  }
+static int add_step (pipeline *p, sl_pre_step step, sl_error *e) {
+  if (p->n == SL_PRE_MAX_STEPS)
+    return sl_fail (e, "its pre_tokenizer has more than %d steps",
+                    SL_PRE_MAX_STEPS);
+  p->step[p->n++] = step;
   return 0;
 }
 
-static int cut_split (steps *s, const json_t *step, sl_error *e) {
+static int behavior_of (const json_t *step, sl_pre_behavior *behavior,
+                        sl_error *e) {
+  static const char *const names[] = {
+    [SL_PRE_ISOLATED] = "Isolated",
+    [SL_PRE_REMOVED] = "Removed",
+    [SL_PRE_CONTIGUOUS] = "Contiguous",
+    [SL_PRE_WITH_PREVIOUS] = "MergedWithPrevious",
+    [SL_PRE_WITH_NEXT] = "MergedWithNext",
+  };
+  const char *name = text_at (step, "behavior");
+  for (int i = 0; i <= SL_PRE_WITH_NEXT; i++)
+    if (strcmp (names[i], name) == 0) {
+      *behavior = (sl_pre_behavior)i;
+      return 0;
+    }
+  return sl_fail (e,
+                  "its pre_tokenizer has a %s with the behavior '%.32s', which "
+                  "is not known",
+                  text_at (step, "type"), name);
+}
+
+static int cut_byte_level (pipeline *p, const json_t *step, sl_error *e) {
+  const json_t *words = json_object_get (step, "use_regex");
+  const sl_pre_step *gpt2;
+  size_t n;
+  if (p->t->byte_level)
+    return sl_fail (e, "its pre_tokenizer has ByteLevel twice");
+  if (sl_pre_tokenizer_named ("gpt-2", &n, &gpt2, e) < 0) return -1;
+  p->t->byte_level = 1;
+  if (is_true (step, "add_prefix_space") &&
+      add_step (p, (sl_pre_step){ .kind = SL_PRE_SPACE }, e) < 0)
+    return -1;
+  if ((words == NULL || json_is_true (words)) && add_step (p, *gpt2, e) < 0)
+    return -1;
+  return add_step (p, (sl_pre_step){ .kind = SL_PRE_LETTERS }, e);
+}
+
+/* A pattern that matches this text and nothing else. */
+static const char *quote (pipeline *p, const char *text) {
+  size_t n = 0;
+  for (; *text != '\0' && n < sizeof p->quoted - 2; text++) {
+    const char c = *text;
+    const int is_plain = (c & 0x80) || (c >= '0' && c <= '9') ||
+                         (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
+                         (c >= '\0' && c <= ' ');
+    if (!is_plain) p->quoted[n++] = '\\';
+    p->quoted[n++] = c;
+  }
+  p->quoted[n] = '\0';
+  return *text == '\0' ? p->quoted : NULL;
+}
+
+static int cut_split (pipeline *p, const json_t *step, sl_error *e) {
   const json_t *pattern = json_object_get (step, "pattern");
   const char *regex = text_at (pattern, "Regex");
-  const char *behavior = text_at (step, "behavior");
-  const int inverted = is_true (step, "invert");
-  /* after the normalizer there are no spaces to split at */
-  if (s->t->escape && strcmp (text_at (pattern, "String"), " ") == 0) return 0;
-  if (*regex == '\0')
-    return sl_fail (e, "its pre_tokenizer splits at a String, which is not "
-                       "known");
-  /* matches as pieces, with what is between them or without */
-  if (strcmp (behavior, inverted ? "Removed" : "Isolated") != 0)
-    return sl_fail (e,
-                    "its pre_tokenizer has a Split with the behavior "
-                    "'%.32s'%s, which is not known",
-                    behavior, inverted ? " inverted" : "");
-  return add_pattern (s, regex, e);
+  const char *string = text_at (pattern, "String");
+  sl_pre_step out = { .inverted = is_true (step, "invert"), .pattern = regex };
+  if (behavior_of (step, &out.behavior, e) < 0) return -1;
+  if (*regex == '\0' && *string == '\0')
+    return sl_fail (e, "its pre_tokenizer has a Split without a pattern");
+  if (*string != '\0') {
+    if (*p->quoted != '\0')
+      return sl_fail (e, "its pre_tokenizer splits at two Strings");
+    out.pattern = quote (p, string);
+    if (out.pattern == NULL)
+      return sl_fail (e, "its pre_tokenizer splits at a String of more than "
+                         "500 bytes");
+  }
+  return add_step (p, out, e);
 }
 
-static int cut_digits (steps *s, const json_t *step, sl_error *e) {
-  return add_pattern (
-      s, is_true (step, "individual_digits") ? "\\p{N}" : "\\p{N}+", e);
+static int cut_digits (pipeline *p, const json_t *step, sl_error *e) {
+  const char *pattern =
+      is_true (step, "individual_digits") ? "\\p{N}" : "\\p{N}+";
+  return add_step (p, (sl_pre_step){ .pattern = pattern }, e);
 }
 
-static int cut_punctuation (steps *s, const json_t *step, sl_error *e) {
-  const int runs = strcmp (text_at (step, "behavior"), "Contiguous") == 0;
-  return add_pattern (s, runs ? "[\\p{P}$+<=>^`|~]+" : "[\\p{P}$+<=>^`|~]", e);
+static int cut_punctuation (pipeline *p, const json_t *step, sl_error *e) {
+  sl_pre_step out = { .pattern = "[\\p{P}$+<=>^`|~]" };
+  if (json_object_get (step, "behavior") != NULL &&
+      behavior_of (step, &out.behavior, e) < 0)
+    return -1;
+  return add_step (p, out, e);
 }
 
-static int cut_metaspace (steps *s, const json_t *step, sl_error *e) {
+/* Where Metaspace puts a mark, by the key or the older one; -1: not known. */
+static int scheme_of (const json_t *step) {
+  static const char *const names[] = { [SL_PRE_ALWAYS] = "always",
+                                       [SL_PRE_FIRST] = "first",
+                                       [SL_PRE_NEVER] = "never" };
   const char *scheme = text_at (step, "prepend_scheme");
-  const json_t *prefix = json_object_get (step, "add_prefix_space");
-  const char *mark = text_at (step, "replacement");
-  if (strcmp (mark, space) != 0)
+  if (*scheme == '\0')
+    return json_is_false (json_object_get (step, "add_prefix_space"))
+               ? SL_PRE_NEVER
+               : SL_PRE_ALWAYS;
+  for (int i = 0; i <= SL_PRE_NEVER; i++)
+    if (strcmp (names[i], scheme) == 0) return i;
+  return -1;
+}
+
+static int check_metaspace (const json_t *step, const char *what, sl_error *e) {
+  const char *replacement = text_at (step, "replacement");
+  if (strcmp (replacement, mark) != 0)
+    return sl_fail (e, "its %s writes spaces as '%.32s', expected U+2581", what,
+                    replacement);
+  if (scheme_of (step) < 0)
     return sl_fail (e,
-                    "its pre_tokenizer writes spaces as '%.32s', expected "
-                    "U+2581",
-                    mark);
-  s->t->escape = 1;
-  if (strcmp (scheme, "first") == 0)
-    s->t->prefix = SL_PREFIX_FIRST;
-  else if (strcmp (scheme, "always") == 0 ||
-           (*scheme == '\0' && !json_is_false (prefix)))
-    s->t->prefix = SL_PREFIX_EACH;
+                    "its %s has the prepend_scheme '%.32s', which is not known",
+                    what, text_at (step, "prepend_scheme"));
+  return 0;
+}
+
+static int cut_metaspace (pipeline *p, const json_t *step, sl_error *e) {
+  sl_pre_step marks = { .kind = SL_PRE_MARKS };
+  if (check_metaspace (step, "pre_tokenizer", e) < 0) return -1;
+  if (p->t->byte_level)
+    return sl_fail (e, "its pre_tokenizer has Metaspace after ByteLevel");
+  p->mark_scheme = scheme_of (step);
+  marks.scheme = (sl_pre_scheme)p->mark_scheme;
+  p->t->has_marks = 1;
+  if (add_step (p, marks, e) < 0) return -1;
   if (json_is_false (json_object_get (step, "split"))) return 0;
-  return add_pattern (s, "\xe2\x96\x81[^\xe2\x96\x81]*", e);
+  return add_step (
+      p, (sl_pre_step){ .pattern = mark, .behavior = SL_PRE_WITH_NEXT }, e);
 }
 
 static const known_step pre_tokenizers[] = {
-  { "ByteLevel", cut_byte_level }, { "Split", cut_split },
-  { "Digits", cut_digits },        { "Punctuation", cut_punctuation },
-  { "Metaspace", cut_metaspace },  { NULL, NULL }
+  { "ByteLevel", "add_prefix_space, trim_offsets, use_regex", cut_byte_level },
+  { "Split", "pattern, behavior, invert", cut_split },
+  { "Digits", "individual_digits", cut_digits },
+  { "Punctuation", "behavior", cut_punctuation },
+  { "Metaspace",
+    "replacement, str_rep, prepend_scheme, add_prefix_space, split",
+    cut_metaspace },
+  { NULL, NULL, NULL }
 };
 
-/* Post-processor: which tokens are put around one text. */
+/* Post-processor: the tokens around one text. */
 
-static int around_template (steps *s, const json_t *step, sl_error *e) {
+static const json_t *special_at (const json_t *list, size_t i) {
+  return json_object_get (json_array_get (list, i), "SpecialToken");
+}
+
+static int around_template (pipeline *p, const json_t *step, sl_error *e) {
   const json_t *single = json_object_get (step, "single");
   const size_t n = json_array_size (single);
-  const json_t *first =
-      json_object_get (json_array_get (single, 0), "SpecialToken");
-  const json_t *last = json_object_get (
-      n > 0 ? json_array_get (single, n - 1) : NULL, "SpecialToken");
-  const char *name = text_at (first, "id");
-  (void)e;
-  s->t->add_bos = first != NULL;
-  s->t->said_bos = 1;
-  if (first != NULL)
-    s->t->bos = sl_vocabulary_find (&s->t->vocabulary, name, strlen (name));
-  if (last != NULL && n > 1)
-    sl_tokenizer_note (s->t, "the file asks for an end token, which is not "
+  const char *name = text_at (special_at (single, 0), "id");
+  size_t before = 0;
+  while (before < n && special_at (single, before) != NULL) before++;
+  if (before > 1)
+    return sl_fail (e,
+                    "its post_processor puts %zu tokens before a text; at "
+                    "most one is followed",
+                    before);
+  p->t->add_bos = before > 0;
+  p->t->said_bos = 1;
+  if (before > 0)
+    p->t->bos = sl_vocabulary_find (&p->t->vocabulary, name, strlen (name));
+  if (n > 1 && special_at (single, n - 1) != NULL)
+    sl_tokenizer_note (p->t, "the file asks for an end token, which is not "
                              "added");
   return 0;
 }
 
 /* "cls": [text, id]; BERT's and RoBERTa's way. */
-static int around_cls (steps *s, const json_t *step, sl_error *e) {
+static int around_cls (pipeline *p, const json_t *step, sl_error *e) {
   const json_t *name = json_array_get (json_object_get (step, "cls"), 0);
   if (!json_is_string (name))
     return sl_fail (e, "its post_processor has no cls");
-  s->t->add_bos = s->t->said_bos = 1;
-  s->t->bos = sl_vocabulary_find (&s->t->vocabulary, json_string_value (name),
+  p->t->add_bos = p->t->said_bos = 1;
+  p->t->bos = sl_vocabulary_find (&p->t->vocabulary, json_string_value (name),
                                   json_string_length (name));
-  sl_tokenizer_note (s->t, "the file asks for an end token, which is not "
+  sl_tokenizer_note (p->t, "the file asks for an end token, which is not "
                            "added");
   return 0;
 }
 
 static const known_step post_processors[] = {
-  { "TemplateProcessing", around_template },
-  { "BertProcessing", around_cls },
-  { "RobertaProcessing", around_cls },
-  { "ByteLevel", nothing },
-  { NULL, NULL }
+  { "TemplateProcessing", "single, pair, special_tokens", around_template },
+  { "BertProcessing", "sep, cls", around_cls },
+  { "RobertaProcessing", "sep, cls, trim_offsets, add_prefix_space",
+    around_cls },
+  { "ByteLevel", "add_prefix_space, trim_offsets, use_regex", nothing },
+  { NULL, NULL, NULL }
+};
+
+/* Decoder. Its steps undo what encoding did, in one of the usual ways. */
+
+static int decode_byte_level (pipeline *p, const json_t *step, sl_error *e) {
+  (void)step;
+  if (p->t->byte_level) return 0;
+  return sl_fail (e, "its decoder is ByteLevel and its pre_tokenizer is not");
+}
+
+static int decode_metaspace (pipeline *p, const json_t *step, sl_error *e) {
+  if (check_metaspace (step, "decoder", e) < 0) return -1;
+  p->t->has_marks = 1;
+  if (scheme_of (step) != SL_PRE_NEVER) p->t->strip = SL_STRIP_MARKS;
+  return 0;
+}
+
+static int decode_replace (pipeline *p, const json_t *step, sl_error *e) {
+  const char *from = text_at (json_object_get (step, "pattern"), "String");
+  if (strcmp (from, mark) != 0 || strcmp (text_at (step, "content"), " ") != 0)
+    return sl_fail (e,
+                    "its decoder replaces '%.32s' by '%.32s', expected U+2581 "
+                    "by a space",
+                    from, text_at (step, "content"));
+  p->t->has_marks = 1;
+  return 0;
+}
+
+static int decode_strip (pipeline *p, const json_t *step, sl_error *e) {
+  if (strcmp (text_at (step, "content"), " ") != 0 ||
+      json_integer_value (json_object_get (step, "start")) != 1 ||
+      json_integer_value (json_object_get (step, "stop")) != 0)
+    return sl_fail (e, "its decoder has a Strip that is not of one space at "
+                       "the start");
+  p->t->strip = SL_STRIP_SPACE;
+  return 0;
+}
+
+static const known_step decoders[] = {
+  { "ByteLevel", "add_prefix_space, trim_offsets, use_regex",
+    decode_byte_level },
+  { "Metaspace",
+    "replacement, str_rep, prepend_scheme, add_prefix_space, split",
+    decode_metaspace },
+  { "Replace", "pattern, content", decode_replace },
+  { "ByteFallback", "", nothing },
+  { "Fuse", "", nothing },
+  { "Strip", "content, start, stop", decode_strip },
+  { NULL, NULL, NULL }
 };
 
 int sl_tokenizer_read_pipeline (sl_tokenizer *t, const json_t *root,
                                 sl_error *e) {
-  steps s = { .t = t };
-  if (read_step (&s, json_object_get (root, "normalizer"), "normalizer",
-                 "normalizers", normalizers, e) < 0 ||
-      read_step (&s, json_object_get (root, "pre_tokenizer"), "pre_tokenizer",
-                 "pretokenizers", pre_tokenizers, e) < 0 ||
-      read_step (&s, json_object_get (root, "post_processor"), "post_processor",
-                 "processors", post_processors, e) < 0)
-    return -1;
-  snprintf (t->pre, sizeof t->pre, "%zu pattern%s of tokenizer.json", s.n,
-            s.n == 1 ? "" : "s");
-  if (s.n == 0) return 0;
-  t->pre_tokenizer = sl_pre_tokenizer_new (s.n, s.pattern, e);
+  static const part parts[] = {
+    { "normalizer", "normalizers", normalizers },
+    { "pre_tokenizer", "pretokenizers", pre_tokenizers },
+    { "post_processor", "processors", post_processors },
+    { "decoder", "decoders", decoders },
+  };
+  pipeline p = { .t = t, .mark_scheme = -1 };
+  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+    if (read_step (&p, json_object_get (root, parts[i].name), &parts[i], e) < 0)
+      return -1;
+  /* without a decoder: what encoding puts in front is taken away */
+  if (!json_is_object (json_object_get (root, "decoder"))) {
+    if (p.mark_scheme >= 0 && p.mark_scheme != SL_PRE_NEVER)
+      t->strip = SL_STRIP_MARKS;
+    else if (t->add_prefix && t->add_marks)
+      t->strip = SL_STRIP_SPACE;
+  }
+  snprintf (t->pre, sizeof t->pre, "%zu step%s of tokenizer.json", p.n,
+            p.n == 1 ? "" : "s");
+  if (p.n == 0) return 0;
+  t->pre_tokenizer = sl_pre_tokenizer_new (p.n, p.step, e);
   return t->pre_tokenizer != NULL ? 0 : -1;
 }

@@ -1,6 +1,6 @@
 /* lua_json.c - JSON read into Lua values, by jansson. Writing is json.lua's. */
+#include "base/json_load.h"
 #include "lua/lua_common.h"
-#include <jansson.h>
 
 #define JSON_HANDLE "sinklab.json"
 enum { DEEPEST = 200 };
@@ -72,8 +72,8 @@ static int json_decode_text (lua_State *L) {
   json_error_t trouble;
   *box = NULL;
   sl_lua_own (L, JSON_HANDLE, json_release);
-  *box =
-      json_loadb (text, n, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &trouble);
+  *box = sl_json_load (text, n, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY,
+                       &trouble);
   if (!*box) {
     sl_error e;
     sl_fail (&e, "JSON, line %d, column %d: %s", trouble.line, trouble.column,

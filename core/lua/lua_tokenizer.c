@@ -19,14 +19,17 @@ static sl_tokenizer *check_tokenizer (lua_State *L) {
   return *box;
 }
 
-/* tokenizer (handle of a file) -> tokenizer, or nil and a sentence */
+/* tokenizer (handle of a file, or path of a tokenizer.json or its folder) ->
+** tokenizer, or nil and a sentence */
 static int tokenizer_open (lua_State *L) {
-  const sl_weights *w = sl_lua_check_weights (L, 1);
+  const char *path = lua_tostring (L, 1);
+  const sl_weights *w = path == NULL ? sl_lua_check_weights (L, 1) : NULL;
   sl_tokenizer **box = lua_newuserdatauv (L, sizeof *box, 0);
   sl_error e;
   *box = NULL;
   luaL_setmetatable (L, TOKENIZER);
-  *box = sl_tokenizer_open (w, &e);
+  *box = path != NULL ? sl_tokenizer_open_path (path, &e)
+                      : sl_tokenizer_open (w, &e);
   return *box != NULL ? 1 : sl_lua_nil (L, &e);
 }
 

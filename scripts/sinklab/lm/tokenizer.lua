@@ -12,6 +12,13 @@ local Tokenizer = { __index = methods, __name = "sinklab.lm.tokenizer" }
 -- GGUF's numbers of kinds of tokens.
 local kinds = { "normal", "unknown", "control", "added", "unused", "byte" }
 
+--- Whether a path is of a tokenizer alone: a folder, with weights or without, or a
+-- tokenizer.json.
+local function is_bare(path)
+  return core.folder_exists(path)
+      or path:match "%.json$" and not path:match "%.index%.json$"
+end
+
 tokenizers.tokenizer = schema.func("lab.lm.tokenizer", {
   doc = [[The tokenizer of a model.
 
@@ -19,21 +26,23 @@ tokenizers.tokenizer = schema.func("lab.lm.tokenizer", {
     `bos`, `eos`, `unknown` (ids, nil for none), `add_bos` (whether text begins with
     `bos`; nil: nobody says), `said_bos` (the file says so; else it is usual for this
     kind) and `note` (what is unusual, or nil).]],
-  args = { { "file", "table string", doc = "from `lab.lm.file`, or a path" } },
+  args = { { "file", "table string", doc = [[from `lab.lm.file`; or a path: what
+    lab.lm.file opens, a tokenizer.json, a folder that has one]] } },
   returns = "the tokenizer",
   errors = "nil and a sentence if there is none, or it works in a way that is not known",
   example = [[print(lab.lm.tokenizer "model.gguf") -- or nil, and why]],
 }, function(file)
-  if type(file) == "string" then
+  local bare = type(file) == "string" and is_bare(file)
+  if type(file) == "string" and not bare then
     local message
     file, message = files.file(file)
     if not file then return nil, message end
   end
-  if type(file) ~= "table" or not file.handle then
+  if not bare and (type(file) ~= "table" or not file.handle) then
     check.fail("lab.lm.tokenizer: expected a path or a file of lab.lm.file, got %s",
       tostring(file))
   end
-  local core_tokenizer, message = core.lm.tokenizer(file.handle)
+  local core_tokenizer, message = core.lm.tokenizer(bare and file or file.handle)
   if not core_tokenizer then return nil, message end
   local self = core_tokenizer:about()
   self.core = core_tokenizer
