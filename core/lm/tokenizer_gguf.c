@@ -223,7 +223,7 @@ int sl_tokenizer_read_gguf (sl_tokenizer *t, const sl_gguf *g, sl_error *e) {
                     "the tokenizer is of the kind '%s'; read are llama "
                     "(SentencePiece) and gpt2 (byte-level BPE)",
                     model);
-  if (check_keys (g, e) < 0 || models[i].read (t, g, e) < 0) return -1;
+  if (models[i].read (t, g, e) < 0 || check_keys (g, e) < 0) return -1;
   t->said_bos = find (g, "add_bos_token") != NULL;
   t->bos = id_of (t, g, "bos_token_id");
   t->eos = id_of (t, g, "eos_token_id");
