@@ -50,11 +50,11 @@ static inline int sl_from_query (const sl_lane_block *b, int j) {
 }
 
 /* out (width x 16) = scale times the transpose of x (16 x width), whose elements
-** of a row are adjacent; width is a multiple of SL_SIDE. */
+** of a row are adjacent; width is a multiple of SL_SQUARE. */
 SL_INLINE void sl_transpose_queries (ptrdiff_t width, real scale, const real *x,
                                      ptrdiff_t row, real *out) {
-  for (ptrdiff_t p = 0; p < width; p += SL_SIDE)
-    for (int l = 0; l < SL_QUERIES; l += SL_SIDE)
+  for (ptrdiff_t p = 0; p < width; p += SL_SQUARE)
+    for (int l = 0; l < SL_QUERIES; l += SL_SQUARE)
       sl_transpose (x + l * row + p, row, scale, out + sl_at ((int)p, l),
                     SL_QUERIES);
 }

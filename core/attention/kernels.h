@@ -14,7 +14,8 @@ enum {
 };
 
 /* The scratch of a product: sl_gemm_scratch of the variant that will run. */
-typedef size_t (*sl_product_scratch) (ptrdiff_t m, ptrdiff_t n, ptrdiff_t k);
+typedef size_t (*sl_gemm_strided_scratch) (ptrdiff_t m, ptrdiff_t n,
+                                           ptrdiff_t k);
 
 /* Sizes of an attention op, and where its buffers lie in 'scratch' (in reals,
 ** each 64-byte aligned). */
@@ -119,7 +120,7 @@ int sl_reserve (size_t *end, size_t rows, size_t columns, size_t *at);
 ** precision or the scratch of its products, is given. */
 int sl_gate_shapes (sl_shape_query *q, sl_error *e);
 int sl_mixer_shapes (sl_shape_query *q, sl_dtype dtype, sl_error *e);
-int sl_attention_shapes (sl_shape_query *q, sl_product_scratch product,
+int sl_attention_shapes (sl_shape_query *q, sl_gemm_strided_scratch product,
                          sl_error *e);
 int sl_row_weights_shapes (sl_shape_query *q, sl_error *e);
 int sl_rope_shapes (sl_shape_query *q, sl_error *e);

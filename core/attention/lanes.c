@@ -89,7 +89,7 @@ SL_INLINE void each_tile (sl_head *h, const sl_lane_block *b, int n,
 OUT_OF_LINE void transpose (const sl_lane_block *b, int width, double scale,
                             sl_grid m, real *out) {
   const real *x = m.x + b->row * m.row;
-  if (m.col != 1 || width % SL_SIDE != 0 || b->queries < SL_QUERIES)
+  if (m.col != 1 || width % SL_SQUARE != 0 || b->queries < SL_QUERIES)
     sl_pack (SL_QUERIES, b->queries, width, (real)scale, x, m.row, m.col, out);
   else if (scale == 1)
     sl_transpose_queries (width, 1, x, m.row, out);

@@ -187,7 +187,7 @@ static int choose_together (const sl_attention_attr *a, int keys) {
 
 /* Where the products of a block find scratch: the largest of the five. */
 static int reserve_product (const sl_attention_plan *p,
-                            sl_product_scratch product, size_t *end,
+                            sl_gemm_strided_scratch product, size_t *end,
                             size_t *at) {
   const ptrdiff_t m = p->block, t = p->keys, d = p->d, v = p->dv;
   const size_t sizes[5] = { product (m, t, d), product (m, t, v),
@@ -254,7 +254,7 @@ static int lay_out (const sl_attention_attr *a, const sl_view *in, int params,
 
 /* Fill p from attributes and input shapes, which must fit. */
 static int plan_of (const sl_attention_attr *a, int n_in, const sl_view *in,
-                    sl_product_scratch product, sl_attention_plan *p,
+                    sl_gemm_strided_scratch product, sl_attention_plan *p,
                     sl_error *e) {
   int params;
   if (check_heads (a, e) || check_shapes (a, n_in, in, e) ||
@@ -277,7 +277,7 @@ void sl_attention_plan_again (const sl_attention_attr *a, const sl_view *in,
   lay_out (a, in, sl_mechanism_params (a->mechanism, a->d_head), p);
 }
 
-int sl_attention_shapes (sl_shape_query *q, sl_product_scratch product,
+int sl_attention_shapes (sl_shape_query *q, sl_gemm_strided_scratch product,
                          sl_error *e) {
   const sl_attention_attr *a = q->attr;
   sl_attention_plan p;

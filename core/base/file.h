@@ -41,7 +41,7 @@ int sl_file_exists (const char *path);
 int sl_folder_exists (const char *path);
 
 /* The sinklab executable, links resolved: the running one, or that in the
-** folder given to sl_place_at. */
+** folder given to sl_set_program_folder. */
 int sl_executable_file (char *path, size_t size, sl_error *e);
 
 /* Its folder, without a slash at its end. */
@@ -49,7 +49,7 @@ int sl_executable_folder (char *path, size_t size, sl_error *e);
 
 /* From now on 'folder' is the executable's: for sinklab inside another program.
 ** Call before threads start. */
-int sl_place_at (const char *folder, sl_error *e);
+int sl_set_program_folder (const char *folder, sl_error *e);
 
 /* The folder of the Lua files: the environment variable SINKLAB_SCRIPTS if it
 ** is set, else ../share/sinklab/scripts seen from the executable (installed),

@@ -39,7 +39,7 @@ static int find_place (sl_error *e) {
     snprintf (path, sizeof path, candidates[i], folder);
     if (!realpath (path, file)) continue;
     *strrchr (file, '/') = '\0';
-    return sl_place_at (file, e);
+    return sl_set_program_folder (file, e);
   }
   return sl_fail (
       e, "%s: the installation of sinklab around it is not complete", folder);

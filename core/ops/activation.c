@@ -4,7 +4,7 @@
 **          x / 2 (1 + tanh (sqrt (2 / pi) (x + 0.044715 x^3))), which is
 **          x sigmoid (2 sqrt (2 / pi) (x + 0.044715 x^3))
 **   silu   x sigmoid (x) */
-#include "ops/map.h"
+#include "ops/broadcast.h"
 #include "ops/ops.h"
 #include <sinklab/vmath.h>
 
@@ -67,6 +67,7 @@ SL_VMATH real normal (real x, real *density) {
   return sl_choose (x < 0, tail, 1 - tail);
 }
 
+/* y = x Phi (x) */
 static void gelu_y (ptrdiff_t n, const real *const *x, real *restrict d) {
   const real *restrict a = x[X];
   for (ptrdiff_t i = 0; i < n; i++) {
@@ -75,7 +76,7 @@ static void gelu_y (ptrdiff_t n, const real *const *x, real *restrict d) {
   }
 }
 
-/* y = x Phi (x): y' = Phi + x density */
+/* y = x Phi (x): dx += dy (Phi + x density) */
 static void gelu_da (ptrdiff_t n, const real *const *x, real *restrict d) {
   const real *restrict a = x[X], *restrict g = x[G];
   for (ptrdiff_t i = 0; i < n; i++) {
@@ -87,6 +88,7 @@ static void gelu_da (ptrdiff_t n, const real *const *x, real *restrict d) {
 
 #define TWO_ROOT ((real)1.59576912160573071176) /* 2 sqrt (2 / pi) */
 
+/* y = x s (u), s the logistic function, u = 2 sqrt (2 / pi) (x + 0.044715 x^3) */
 static void gelu_tanh_y (ptrdiff_t n, const real *const *x, real *restrict d) {
   const real *restrict a = x[X];
   for (ptrdiff_t i = 0; i < n; i++) {
@@ -95,8 +97,8 @@ static void gelu_tanh_y (ptrdiff_t n, const real *const *x, real *restrict d) {
   }
 }
 
-/* y = x s (u): y' = s + x s (1 - s) u'. Beyond 40, s is 0 or 1 and u' must not
-** overflow. */
+/* y = x s (u): dx += dy (s + x s (1 - s) u'). Beyond |x| = 40, s is 0 or 1, and
+** x is clamped so that u' does not overflow. */
 static void gelu_tanh_da (ptrdiff_t n, const real *const *x, real *restrict d) {
   const real *restrict a = x[X], *restrict g = x[G];
   for (ptrdiff_t i = 0; i < n; i++) {
@@ -107,12 +109,13 @@ static void gelu_tanh_da (ptrdiff_t n, const real *const *x, real *restrict d) {
   }
 }
 
+/* y = x s (x) */
 static void silu_y (ptrdiff_t n, const real *const *x, real *restrict d) {
   const real *restrict a = x[X];
   for (ptrdiff_t i = 0; i < n; i++) d[i] = a[i] * sl_sigmoidv (a[i]);
 }
 
-/* y = x s (x): y' = s + x s (1 - s) */
+/* y = x s (x): dx += dy (s + x s (1 - s)) */
 static void silu_da (ptrdiff_t n, const real *const *x, real *restrict d) {
   const real *restrict a = x[X], *restrict g = x[G];
   for (ptrdiff_t i = 0; i < n; i++) {
@@ -138,12 +141,13 @@ static int gelu_shapes (sl_shape_query *q, sl_error *e) {
 
 static void forward (const sl_run *r, sl_kernel kernel) {
   const sl_view *x[] = { NULL, &r->in[0] };
-  SL (sl_map) (kernel, 2, x, &r->out[0]);
+  SL (sl_elementwise) (kernel, 2, x, &r->out[0]);
 }
 
 static void backward (const sl_run *r, sl_kernel kernel) {
   const sl_view *x[] = { &r->dout[0], &r->in[0] };
-  if (r->dout[0].data) SL (sl_fold) (kernel, 2, x, &r->din[0], &r->out[0]);
+  if (r->dout[0].data)
+    SL (sl_accumulate) (kernel, 2, x, &r->din[0], &r->out[0]);
 }
 
 static void gelu_forward (const sl_run *r) {

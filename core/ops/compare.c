@@ -1,7 +1,7 @@
-/* compare.c - eq ne lt le gt ge: 1 where it holds, 0 where not; broadcasting.
+/* compare.c - eq ne lt le gt ge: y = 1 where a < b (and so on), else 0.
 **
 ** As IEEE 754 has it, a comparison with NaN is 0, except ne, which is 1. */
-#include "ops/map.h"
+#include "ops/broadcast.h"
 
 static int shapes (sl_shape_query *q, sl_error *e) {
   q->n_out = 1;
@@ -20,9 +20,9 @@ static int shapes (sl_shape_query *q, sl_error *e) {
   }                                                                      \
   SL_PAIR (name##_pair, SL_TRUE (a operator b, a))                       \
   static void name##_forward (const sl_run *r) {                         \
-    const sl_view *const x[SL_MAP_IN] = { &r->in[0], &r->in[1] };        \
-    if (!SL (sl_map_pair) (name##_pair, r->in, &r->out[0]))              \
-      SL (sl_map) (name##_loop, 2, x, &r->out[0]);                       \
+    const sl_view *const x[SL_KERNEL_IN] = { &r->in[0], &r->in[1] };     \
+    if (!SL (sl_elementwise_pair) (name##_pair, r->in, &r->out[0]))      \
+      SL (sl_elementwise) (name##_loop, 2, x, &r->out[0]);               \
   }                                                                      \
   SL_OP (name, .min_in = 2, .max_in = 2, .flags = SL_OP_NO_GRADIENT,     \
          .arguments = SL_ARGS_INPUTS, .shapes = shapes,                  \

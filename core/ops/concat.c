@@ -1,6 +1,6 @@
-/* concat.c - 1 to 8 tensors one behind the other along an axis. */
+/* concat.c - 1 to 8 tensors joined along an axis. */
 #include "ops/axis.h"
-#include "ops/map.h"
+#include "ops/broadcast.h"
 
 static int shapes (sl_shape_query *q, sl_error *e) {
   const int ndim = q->in[0].ndim, axis = sl_shape_axis (q, e);
@@ -35,9 +35,9 @@ static sl_view part (const sl_run *r, int k) {
   return out;
 }
 
-/* The result is, for each position before the axis, one run of every input.
-** Short runs are read many at a time, all at once where they lie side by side,
-** and long ones in pieces. */
+/* x_k (outer, n_k, inner): y (outer, sum n_k, inner). For each outer index the
+** result has one run of n_k inner elements of each input. Short runs are read
+** many at a time (all of them if the input is contiguous), long ones in pieces. */
 static void forward (const sl_run *r) {
   const int axis = sl_axis_of (r->attr, r->in[0].ndim);
   ptrdiff_t outer = 1, inner = 1;
@@ -64,10 +64,11 @@ static void forward (const sl_run *r) {
   }
 }
 
+/* y = concat (x_k): dx_k += the part of dy that x_k filled */
 static void backward (const sl_run *r) {
   for (int k = 0; k < r->n_in; k++) {
     const sl_view g = part (r, k), *from = &g;
-    if (g.data) SL (sl_fold) (NULL, 1, &from, &r->din[k], &r->in[k]);
+    if (g.data) SL (sl_accumulate) (NULL, 1, &from, &r->din[k], &r->in[k]);
   }
 }
 

@@ -9,7 +9,7 @@ static int shapes (sl_shape_query *q, sl_error *e) {
   return 0;
 }
 
-/* y[t] = x[0] + ... + x[t] */
+/* y[t] = x[0] + ... + x[t] along the axis; x and y have one shape */
 static void forward (const sl_run *r) {
   const int axis = sl_axis_of (r->attr, r->in[0].ndim);
   const ptrdiff_t n = r->in[0].dim[axis];

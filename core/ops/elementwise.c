@@ -7,13 +7,13 @@
 ** where the exponent is 0. log (0), sqrt' (0), x / 0 are as IEEE 754 has them.
 ** where sends nothing to its condition, which is true for every number but
 ** 0. */
-#include "ops/map.h"
+#include "ops/broadcast.h"
 #include <math.h>
 #include <sinklab/vmath.h>
 
-/* Loops see: g and y, gradient and value of the result (backward only); a, b,
-** c, the operands in order. A loop must not read what its OP_ line does not
-** list. */
+/* Operands of a loop: g and y, gradient and value of the result (backward
+** only), and a, b, c, the inputs in order. A loop may read only the ones that
+** its SL_OP_ line lists. */
 enum { G, Y, A, B, C };
 enum {
   USE_G = 1 << G,
@@ -31,25 +31,25 @@ enum {
     for (ptrdiff_t i = 0; i < n; i++) statement;                           \
   }
 
-/* 'pair' is NULL or the same of two operands by rows. */
+/* 'pair' is NULL or the same function of two operands, by rows. */
 static void run_forward (const sl_run *r, sl_pair_kernel pair,
                          sl_kernel kernel) {
-  const sl_view *x[SL_MAP_IN] = { NULL };
-  if (pair && SL (sl_map_pair) (pair, r->in, &r->out[0])) return;
+  const sl_view *x[SL_KERNEL_IN] = { NULL };
+  if (pair && SL (sl_elementwise_pair) (pair, r->in, &r->out[0])) return;
   for (int k = 0; k < r->n_in; k++) x[A + k] = &r->in[k];
-  SL (sl_map) (kernel, SL_MAP_IN, x, &r->out[0]);
+  SL (sl_elementwise) (kernel, SL_KERNEL_IN, x, &r->out[0]);
 }
 
 static void run_backward (const sl_run *r, int input, sl_kernel assign,
                           sl_kernel add, unsigned uses) {
-  const sl_view *x[SL_MAP_IN] = { NULL };
+  const sl_view *x[SL_KERNEL_IN] = { NULL };
   if (!r->dout[0].data) return;
   if (uses & USE_G) x[G] = &r->dout[0];
   if (uses & USE_Y) x[Y] = &r->out[0];
   for (int k = 0; k < r->n_in; k++)
     if (uses & (1u << (A + k))) x[A + k] = &r->in[k];
-  SL (sl_give)
-  ((int)(r->assigns >> input & 1), assign, add, SL_MAP_IN, x, &r->din[input],
+  SL (sl_write_gradient)
+  ((int)(r->assigns >> input & 1), assign, add, SL_KERNEL_IN, x, &r->din[input],
    &r->out[0]);
 }
 
@@ -69,7 +69,8 @@ static int broadcast_shapes (sl_shape_query *q, sl_error *e) {
          .shapes = broadcast_shapes, .forward = name##_forward,        \
          .backward = name##_backward);
 
-/* y = value; da = or += gradient, which uses these. */
+/* y = value; da = gradient or += gradient, an expression of the operands in
+** 'uses'. */
 #define KERNELS_1(name, value, uses, gradient)           \
   LOOP (name##_y, d[i] = value)                          \
   LOOP (name##_da, d[i] = gradient)                      \
@@ -101,8 +102,8 @@ static int broadcast_shapes (sl_shape_query *q, sl_error *e) {
   }                                                                   \
   OP (name, 2, flags)
 
-/* The larger of two, NaN if one is; the share of the gradient of the one that
-** is the result. */
+/* The larger of two, NaN if one is NaN; and the factor of the gradient of
+** 'mine': 1 if it is the result, 1/2 at a tie, else 0. */
 static inline real larger (real a, real b) {
   return sl_choose ((a > b) | (a != a), a, b);
 }
@@ -173,7 +174,8 @@ SL_OP (copy, .min_in = 1, .max_in = 1,
        .shapes = broadcast_shapes, .forward = copy_forward,
        .backward = copy_backward); /* t:copy is something else in Lua */
 
-/* y = a != 0 ? b : c. Nothing goes to the condition. */
+/* y = a != 0 ? b : c: db += a != 0 ? dy : 0, dc += a != 0 ? 0 : dy. The condition
+** a has no gradient. */
 LOOP (where_da, d[i] = 0)
 LOOP (where_add_da, d[i] += 0)
 LOOP (where_y, d[i] = sl_choose (a[i] != 0, b[i], c[i]))

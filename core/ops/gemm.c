@@ -85,16 +85,16 @@ static __attribute__ ((noinline)) void turn_b (ptrdiff_t columns, ptrdiff_t k,
                                                const real *b, ptrdiff_t b_col,
                                                real *out) {
   for (ptrdiff_t j = 0; j < columns; j += PANEL, out += PANEL * k)
-    for (int lane = 0; lane < PANEL; lane += SL_SIDE) {
+    for (int lane = 0; lane < PANEL; lane += SL_SQUARE) {
       const real *from = b + (j + lane) * b_col;
-      for (ptrdiff_t p = 0; p < k; p += SL_SIDE)
+      for (ptrdiff_t p = 0; p < k; p += SL_SQUARE)
         sl_transpose (from + p, b_col, 1, out + p * PANEL + lane, PANEL);
     }
 }
 
 static void pack_b (ptrdiff_t columns, ptrdiff_t k, const real *b,
                     ptrdiff_t b_row, ptrdiff_t b_col, real *out) {
-  if (b_row == 1 && columns % PANEL == 0 && k % SL_SIDE == 0)
+  if (b_row == 1 && columns % PANEL == 0 && k % SL_SQUARE == 0)
     turn_b (columns, k, b, b_col, out);
   else
     pack_other (columns, k, 1, b, b_col, b_row, out);

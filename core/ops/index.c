@@ -1,12 +1,11 @@
 /* index.c - one_hot, embedding, gather, scatter_add: rows chosen by number.
 **
 ** Indices are whole numbers from 0 stored as reals. Kernels cannot fail, so an
-** index that chooses nothing (outside the table, a fraction, NaN) is made loud:
-** the result it would have filled is NaN, which stops a training run, and it
-** carries no gradient. one_hot alone gives a row of zeros for a whole number
+** index that selects nothing (outside the table, a fraction, NaN) gives NaN in
+** its part of the result, which stops a training run, and has no gradient. one_hot alone gives a row of zeros for a whole number
 ** outside its classes. Sums into one row run in the order of the indices. */
 #include "ops/axis.h"
-#include "ops/map.h"
+#include "ops/broadcast.h"
 #include <math.h>
 
 static int whole (real x) {
@@ -32,6 +31,7 @@ static int one_hot_shapes (sl_shape_query *q, sl_error *e) {
   return 0;
 }
 
+/* y[..., c] = 1 if ids[...] = c, else 0; NaN for a fraction */
 static void one_hot_forward (const sl_run *r) {
   const ptrdiff_t classes = ((const sl_one_hot_attr *)r->attr)->classes;
   const sl_view *ids = &r->in[0];
@@ -62,6 +62,7 @@ static int embedding_shapes (sl_shape_query *q, sl_error *e) {
 }
 
 /* y[i, :] = table[ids[i], :] */
+/* y[i, :] = table[ids[i], :], table (n, d), ids (...), y (..., d) */
 static void embedding_forward (const sl_run *r) {
   const sl_view *table = &r->in[0], *ids = &r->in[1];
   const ptrdiff_t d = table->dim[1], step = table->stride[1];
@@ -95,15 +96,14 @@ static void embedding_backward (const sl_run *r) {
   }
 }
 
-/* What gather and scatter_add share: x is entered along an axis at places that
-** 'index' names, once for each position of 'shape'. Rows are runs along the
-** last axis of shape. */
+/* gather and scatter_add read or write x at one index along an axis for each
+** position of 'shape'. Rows are runs along the last axis of shape. */
 typedef struct entry {
   sl_view shape;
   ptrdiff_t n, step; /* of x along the axis */
 } entry;
 
-/* x in the shape of the positions, standing still along the axis. */
+/* x broadcast to the shape of the positions, with stride 0 along the axis. */
 static sl_view entered (const entry *en, const sl_view *x, int axis) {
   sl_view still = *x;
   if (!x->data) return still;
@@ -134,11 +134,12 @@ static int gather_shapes (sl_shape_query *q, sl_error *e) {
   return sl_broadcast_shape (&x, &q->in[1], &q->out[0], e);
 }
 
-/* The loop over all positions: line () sees runs of n along the last axis. */
+/* Called for each row of n positions along the last axis. */
 typedef void (*line) (ptrdiff_t n, const entry *en, real *x, ptrdiff_t sx,
                       const real *index, ptrdiff_t si, real *y, ptrdiff_t sy);
 
-/* x (still along the axis), index and y (may broadcast) over en->shape. */
+/* Call f for all rows of en->shape. x has stride 0 along the axis; index and y
+** may broadcast. */
 static void visit (line f, const entry *en, const sl_view *x,
                    const sl_view *index, const sl_view *y) {
   const int last = en->shape.ndim - 1;
@@ -162,26 +163,26 @@ static void take (ptrdiff_t n, const entry *en, real *x, ptrdiff_t sx,
   }
 }
 
-static void give (ptrdiff_t n, const entry *en, real *x, ptrdiff_t sx,
-                  const real *index, ptrdiff_t si, real *y, ptrdiff_t sy) {
+static void add_at (ptrdiff_t n, const entry *en, real *x, ptrdiff_t sx,
+                    const real *index, ptrdiff_t si, real *y, ptrdiff_t sy) {
   for (ptrdiff_t j = 0; j < n; j++) {
     const ptrdiff_t at = chosen (index[j * si], en->n);
     if (at >= 0) x[j * sx + at * en->step] += y[j * sy];
   }
 }
 
-/* As give, and NaN all along the axis for an index that chooses nothing. */
-static void give_loudly (ptrdiff_t n, const entry *en, real *x, ptrdiff_t sx,
-                         const real *index, ptrdiff_t si, real *y,
-                         ptrdiff_t sy) {
-  give (n, en, x, sx, index, si, y, sy);
+/* As add_at, and NaN all along the axis for an index that chooses nothing. */
+static void add_or_nan (ptrdiff_t n, const entry *en, real *x, ptrdiff_t sx,
+                        const real *index, ptrdiff_t si, real *y,
+                        ptrdiff_t sy) {
+  add_at (n, en, x, sx, index, si, y, sy);
   for (ptrdiff_t j = 0; j < n; j++)
     if (chosen (index[j * si], en->n) < 0)
       for (ptrdiff_t i = 0; i < en->n; i++)
         x[j * sx + i * en->step] = (real)NAN;
 }
 
-static void take_more (ptrdiff_t n, const entry *en, real *x, ptrdiff_t sx,
+static void add_taken (ptrdiff_t n, const entry *en, real *x, ptrdiff_t sx,
                        const real *index, ptrdiff_t si, real *y, ptrdiff_t sy) {
   for (ptrdiff_t j = 0; j < n; j++) {
     const ptrdiff_t at = chosen (index[j * si], en->n);
@@ -189,6 +190,7 @@ static void take_more (ptrdiff_t n, const entry *en, real *x, ptrdiff_t sx,
   }
 }
 
+/* y[.., i, ..] = x[.., index[.., i, ..], ..] */
 static void gather_forward (const sl_run *r) {
   const int axis = sl_axis_of (r->attr, r->in[0].ndim);
   const entry en = { r->out[0], r->in[0].dim[axis], r->in[0].stride[axis] };
@@ -196,13 +198,14 @@ static void gather_forward (const sl_run *r) {
   visit (take, &en, &x, &r->in[1], &r->out[0]);
 }
 
-/* dx[.., index[.., i, ..], ..] += dy[.., i, ..] */
+/* y[.., i, ..] = x[.., index[.., i, ..], ..]:
+**   dx[.., index[.., i, ..], ..] += dy[.., i, ..] */
 static void gather_backward (const sl_run *r) {
   const int axis = sl_axis_of (r->attr, r->in[0].ndim);
   const entry en = { r->out[0], r->in[0].dim[axis], r->din[0].stride[axis] };
   if (!r->din[0].data || !r->dout[0].data) return;
   const sl_view dx = entered (&en, &r->din[0], axis);
-  visit (give, &en, &dx, &r->in[1], &r->dout[0]);
+  visit (add_at, &en, &dx, &r->in[1], &r->dout[0]);
 }
 
 /* scatter_add: x, index, src -> x's shape; index and src broadcast to x's shape
@@ -248,18 +251,19 @@ static void scatter_add_forward (const sl_run *r) {
   const int axis = sl_axis_of (r->attr, r->in[0].ndim);
   const entry en = scatter_entry (r, axis, &r->out[0]);
   const sl_view *x = &r->in[0], y = entered (&en, &r->out[0], axis);
-  SL (sl_map) (copy, 1, &x, &r->out[0]);
-  visit (give_loudly, &en, &y, &r->in[1], &r->in[2]);
+  SL (sl_elementwise) (copy, 1, &x, &r->out[0]);
+  visit (add_or_nan, &en, &y, &r->in[1], &r->in[2]);
 }
 
-/* dx += dy; dsrc[.., i, ..] += dy[.., index[.., i, ..], ..] */
+/* y = x; y[.., index[.., i, ..], ..] += src[.., i, ..]:
+**   dx += dy,  dsrc[.., i, ..] += dy[.., index[.., i, ..], ..] */
 static void scatter_add_backward (const sl_run *r) {
   const int axis = sl_axis_of (r->attr, r->in[0].ndim);
   const entry en = scatter_entry (r, axis, &r->dout[0]);
   const sl_view *dy = &r->dout[0], still = entered (&en, dy, axis);
   if (!dy->data) return;
-  SL (sl_fold) (NULL, 1, &dy, &r->din[0], dy);
-  if (r->din[2].data) visit (take_more, &en, &still, &r->in[1], &r->din[2]);
+  SL (sl_accumulate) (NULL, 1, &dy, &r->din[0], dy);
+  if (r->din[2].data) visit (add_taken, &en, &still, &r->in[1], &r->din[2]);
 }
 
 SL_OP (one_hot, .min_in = 1, .max_in = 1, .arguments = SL_ARGS_SIZE,

@@ -1,9 +1,9 @@
 /* linear.c - y = x w^T + bias: (..., in) -> (..., out). */
-#include "ops/map.h"
-#include "ops/product.h"
+#include "ops/broadcast.h"
+#include "ops/gemm_strided.h"
 
-/* x and y seen as matrices with equally many rows, one block of rows after the
-** other: a single block unless the leading axes of x cannot be joined. */
+/* x (..., in) and y (..., out) as matrices of the same number of rows, block by
+** block: a single block unless the leading axes of x cannot be joined. */
 typedef struct blocks {
   sl_walk walk; /* at[0] and at[1]: the first row of x and of y */
   ptrdiff_t rows, x_row, y_row;
@@ -51,8 +51,8 @@ static int shapes (sl_shape_query *q, sl_error *e) {
   ptrdiff_t rows = 1;
   for (int i = 0; i < x->ndim - 1; i++) rows *= x->dim[i];
   const size_t sizes[] = { SL (sl_gemm_scratch) (rows, w->dim[0], in),
-                           sl_product_scratch (rows, in, w->dim[0]),
-                           sl_product_scratch (w->dim[0], in, rows) };
+                           sl_gemm_strided_scratch (rows, in, w->dim[0]),
+                           sl_gemm_strided_scratch (w->dim[0], in, rows) };
   for (int i = 0; i < 3; i++)
     if (sizes[i] > q->scratch) q->scratch = sizes[i];
   return 0;
@@ -62,36 +62,40 @@ static void repeat (ptrdiff_t n, const real *const *x, real *restrict y) {
   memcpy (y, x[0], (size_t)n * sizeof *y);
 }
 
-/* y = bias, then y += x w^T */
+/* y (..., out) = x (..., in) w^T + bias, w (out, in): the bias first. */
 static void forward (const sl_run *r) {
   const sl_view *w = &r->in[1], *y = &r->out[0];
   const ptrdiff_t out = w->dim[0], in = w->dim[1];
-  const real keep = r->n_in > 2; /* the bias is there already */
+  const real beta = r->n_in > 2; /* y holds the bias already */
   blocks b;
-  if (r->n_in > 2) SL (sl_map) (repeat, 1, (const sl_view *[]){ &r->in[2] }, y);
+  if (r->n_in > 2)
+    SL (sl_elementwise) (repeat, 1, (const sl_view *[]){ &r->in[2] }, y);
   for (blocks_start (&b, &r->in[0], y); b.walk.left > 0; sl_walk_next (&b.walk))
     SL_GEMM (b.rows, out, in, 1, b.walk.at[0], b.x_row,
              r->in[0].stride[r->in[0].ndim - 1], w->data, w->stride[1],
-             w->stride[0], keep, b.walk.at[1], b.y_row, r->scratch);
+             w->stride[0], beta, b.walk.at[1], b.y_row, r->scratch);
 }
 
-/* dw += dy^T x, block by block; with no block at all it is still assigned. */
+/* y = x w^T: dw (out, in) += dy^T (out, rows) x (rows, in), block by block. With
+** no block dw is still assigned. */
 static void add_weights (const sl_run *r) {
   const sl_view *x = &r->in[0], *dw = &r->din[1];
   const sl_matrix sum = { dw->data, dw->stride[0], dw->stride[1] };
   const ptrdiff_t step = x->stride[x->ndim - 1];
-  real keep = !(r->assigns & 2);
+  real beta = !(r->assigns & 2);
   blocks b = { 0 };
   for (blocks_start (&b, x, &r->dout[0]); b.walk.left > 0;
-       sl_walk_next (&b.walk), keep = 1)
-    sl_product (
+       sl_walk_next (&b.walk), beta = 1)
+    sl_gemm_strided (
         dw->dim[0], dw->dim[1], b.rows, (sl_matrix){ b.walk.at[1], 1, b.y_row },
-        (sl_matrix){ b.walk.at[0], b.x_row, step }, keep, sum, r->scratch);
-  if (keep == 0)
-    sl_product (dw->dim[0], dw->dim[1], 0, sum, sum, 0, sum, r->scratch);
+        (sl_matrix){ b.walk.at[0], b.x_row, step }, beta, sum, r->scratch);
+  if (beta == 0)
+    sl_gemm_strided (dw->dim[0], dw->dim[1], 0, sum, sum, 0, sum, r->scratch);
 }
 
-/* y = x w^T + bias: dx += dy w, dw += dy^T x, dbias += the sum of dy's rows. */
+/* y = x w^T + bias:
+**   dx (..., in) += dy (..., out) w,  dw (out, in) += dy^T x,
+**   dbias (out) += the sum of the rows of dy */
 static void backward (const sl_run *r) {
   const sl_view *w = &r->in[1], *dy = &r->dout[0];
   const ptrdiff_t out = w->dim[0], in = w->dim[1];
@@ -101,17 +105,17 @@ static void backward (const sl_run *r) {
   if (r->din[0].data)
     for (blocks_start (&b, &r->din[0], dy); b.walk.left > 0;
          sl_walk_next (&b.walk))
-      sl_product (b.rows, in, out, (sl_matrix){ b.walk.at[1], b.y_row, 1 },
-                  (sl_matrix){ w->data, w->stride[0], w->stride[1] },
-                  !(r->assigns & 1),
-                  (sl_matrix){ b.walk.at[0], b.x_row, r->din[0].stride[last] },
-                  r->scratch);
+      sl_gemm_strided (
+          b.rows, in, out, (sl_matrix){ b.walk.at[1], b.y_row, 1 },
+          (sl_matrix){ w->data, w->stride[0], w->stride[1] }, !(r->assigns & 1),
+          (sl_matrix){ b.walk.at[0], b.x_row, r->din[0].stride[last] },
+          r->scratch);
   if (r->din[1].data) add_weights (r);
   if (r->n_in > 2 && r->assigns & 4)
     for (ptrdiff_t i = 0; i < out; i++)
       ((real *)r->din[2].data)[i * r->din[2].stride[0]] = 0;
   if (r->n_in > 2)
-    SL (sl_fold) (NULL, 1, (const sl_view *[]){ dy }, &r->din[2], dy);
+    SL (sl_accumulate) (NULL, 1, (const sl_view *[]){ dy }, &r->din[2], dy);
 }
 
 SL_OP (linear, .min_in = 2, .max_in = 3, .arguments = SL_ARGS_INPUTS,

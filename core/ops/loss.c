@@ -1,5 +1,5 @@
 /* loss.c - cross_entropy, mse, max_abs_error. */
-#include "ops/map.h"
+#include "ops/broadcast.h"
 #include "ops/ops.h"
 #include <math.h>
 #include <sinklab/reduce.h>
@@ -11,7 +11,7 @@
 ** loss, the mean and its row of the gradient NaN: a wrong label must not pass
 ** for a right one. */
 
-/* What forward leaves for backward, per row: p = exp (z - shift) factor. */
+/* Saved by forward for backward, per row: p = exp (z - shift) factor. */
 typedef struct partition {
   real shift, factor;
 } partition;
@@ -51,7 +51,8 @@ static void cross_entropy_start (sl_walk *w, const sl_view *z, const sl_view *t,
   sl_walk_start (w, 3, (const sl_view *[]){ &rows, t, loss });
 }
 
-/* loss = log (sum_j exp z_j) - z_target */
+/* logits z (..., c), targets t (...): loss (...) = log (sum_j exp z_j) - z_t;
+** the outputs are its mean over counted targets, loss, and their count. */
 static void cross_entropy_forward (const sl_run *r) {
   const sl_cross_entropy_attr *attr = r->attr;
   const sl_view *z = &r->in[0];
@@ -83,7 +84,8 @@ static void cross_entropy_forward (const sl_run *r) {
   *(real *)r->out[2].data = (real)count;
 }
 
-/* dz_j += (p_j - [j is the target]) (dmean / count + dloss) */
+/* loss = log (sum_j exp z_j) - z_t, p = softmax (z):
+**   dz_j += (p_j - [j = t]) (dmean / count + dloss) */
 static void cross_entropy_backward (const sl_run *r) {
   const sl_cross_entropy_attr *attr = r->attr;
   const sl_view *z = &r->in[0], *dz = &r->din[0];
@@ -144,7 +146,8 @@ static int error_shapes (sl_shape_query *q, sl_error *e) {
   return 0;
 }
 
-/* Both inputs in runs of adjacent elements: one run if they lie like that. */
+/* Both inputs in runs of contiguous elements; a single run if both are
+** contiguous. */
 typedef struct pairs {
   int whole;
   ptrdiff_t left, n; /* still to come; in this run */
@@ -193,7 +196,7 @@ static double square_errors (ptrdiff_t n, const real *x, const real *y) {
   return lane[0];
 }
 
-/* y = the mean of (a - b)^2 */
+/* y () = the mean of (a - b)^2 over all n elements */
 static void mse_forward (const sl_run *r) {
   const double count = (double)sl_view_count (&r->in[0]);
   double total = 0;
@@ -203,8 +206,8 @@ static void mse_forward (const sl_run *r) {
   *(real *)r->out[0].data = (real)(total / count);
 }
 
-/* da = or += 2 / n dy (a - b), db the same with a and b exchanged; x: 2 / n dy,
-** and the two */
+/* y = mean (a - b)^2: da = or += (2 / n) dy (a - b), db the same with a and b
+** exchanged. x[0] is (2 / n) dy, x[1] and x[2] are the two. */
 static void mse_d (ptrdiff_t n, const real *const *x, real *restrict d) {
   for (ptrdiff_t i = 0; i < n; i++) d[i] = x[0][i] * (x[1][i] - x[2][i]);
 }
@@ -212,7 +215,7 @@ static void mse_add (ptrdiff_t n, const real *const *x, real *restrict d) {
   for (ptrdiff_t i = 0; i < n; i++) d[i] += x[0][i] * (x[1][i] - x[2][i]);
 }
 
-/* The same for elements that lie side by side: 1 if these do. */
+/* d = factor (a - b) where all three are contiguous: 1; else 0. */
 static int mse_direct (real factor, const sl_view *a, const sl_view *b,
                        const sl_view *to) {
   const ptrdiff_t n = (ptrdiff_t)sl_view_count (to);
@@ -232,10 +235,10 @@ static void mse_backward (const sl_run *r) {
                                (double)sl_view_count (&r->in[0]));
   for (int k = 0; k < 2; k++) {
     const sl_view *a = &r->in[k], *b = &r->in[1 - k], *to = &r->din[k];
-    const int fresh = (int)(r->assigns >> k & 1);
-    if (fresh && mse_direct (*(real *)r->scratch, a, b, to)) continue;
-    SL (sl_give)
-    (fresh, mse_d, mse_add, 3, (const sl_view *[]){ &factor, a, b }, to, a);
+    const int assigns = (int)(r->assigns >> k & 1);
+    if (assigns && mse_direct (*(real *)r->scratch, a, b, to)) continue;
+    SL (sl_write_gradient)
+    (assigns, mse_d, mse_add, 3, (const sl_view *[]){ &factor, a, b }, to, a);
   }
 }
 
@@ -243,8 +246,8 @@ SL_OP (mse, .min_in = 2, .max_in = 2, .arguments = SL_ARGS_INPUTS,
        .flags = SL_OP_ASSIGNS | SL_OP_FUNCTION, .shapes = error_shapes,
        .forward = mse_forward, .backward = mse_backward);
 
-/* Bits of a real whose sign is clear: they are in the order of the numbers, NaN
-** above all of them. */
+/* The bits of a real without its sign, as a whole number: ordered as the reals
+** are, with NaN above all others. */
 #ifdef SL_SINGLE
 typedef int32_t rank;
 #else

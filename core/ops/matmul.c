@@ -1,5 +1,5 @@
 /* matmul.c - a (..., m, k) times b (..., k, n), batch axes broadcasting. */
-#include "ops/product.h"
+#include "ops/gemm_strided.h"
 #include "ops/walk.h"
 
 /* v without its last two axes. */
@@ -38,8 +38,8 @@ static int shapes (sl_shape_query *q, sl_error *e) {
   out->dim[out->ndim++] = m;
   out->dim[out->ndim++] = n;
   const size_t sizes[] = { SL (sl_gemm_scratch) (m, n, k),
-                           sl_product_scratch (m, k, n),
-                           sl_product_scratch (k, n, m) };
+                           sl_gemm_strided_scratch (m, k, n),
+                           sl_gemm_strided_scratch (k, n, m) };
   for (int i = 0; i < 3; i++)
     if (sizes[i] > q->scratch) q->scratch = sizes[i];
   return 0;
@@ -57,7 +57,7 @@ static void batches_start (sl_walk *w, const sl_view *x, const sl_view *y,
   sl_walk_start (w, 3, (const sl_view *[]){ &batch[0], &batch[1], &batch[2] });
 }
 
-/* c = a b */
+/* c (..., m, n) = a (..., m, k) b (..., k, n) */
 static void forward (const sl_run *r) {
   const sl_view *a = &r->in[0], *b = &r->in[1], *c = &r->out[0];
   const ptrdiff_t m = c->dim[c->ndim - 2], n = c->dim[c->ndim - 1];
@@ -70,7 +70,9 @@ static void forward (const sl_run *r) {
   }
 }
 
-/* c = a b: da += dc b^T, db += a^T dc; a repeated batch takes the sum. */
+/* c = a b:
+**   da (..., m, k) += dc (..., m, n) b^T,  db (..., k, n) += a^T dc;
+** where an input broadcasts over a batch axis, its gradient is the sum. */
 static void backward (const sl_run *r) {
   const sl_view *a = &r->in[0], *b = &r->in[1], *dc = &r->dout[0];
   const ptrdiff_t m = dc->dim[dc->ndim - 2], n = dc->dim[dc->ndim - 1];
@@ -80,14 +82,14 @@ static void backward (const sl_run *r) {
   if (!dc->data) return;
   if (da->data)
     for (batches_start (&w, dc, b, da, dc); w.left > 0; sl_walk_next (&w))
-      sl_product (m, k, n, matrix_at (dc, w.at[0]),
-                  sl_turned (matrix_at (b, w.at[1])), 1,
-                  matrix_at (da, w.at[2]), r->scratch);
+      sl_gemm_strided (m, k, n, matrix_at (dc, w.at[0]),
+                       sl_transposed (matrix_at (b, w.at[1])), 1,
+                       matrix_at (da, w.at[2]), r->scratch);
   if (db->data)
     for (batches_start (&w, a, dc, db, dc); w.left > 0; sl_walk_next (&w))
-      sl_product (k, n, m, sl_turned (matrix_at (a, w.at[0])),
-                  matrix_at (dc, w.at[1]), 1, matrix_at (db, w.at[2]),
-                  r->scratch);
+      sl_gemm_strided (k, n, m, sl_transposed (matrix_at (a, w.at[0])),
+                       matrix_at (dc, w.at[1]), 1, matrix_at (db, w.at[2]),
+                       r->scratch);
 }
 
 SL_OP (matmul, .min_in = 2, .max_in = 2, .arguments = SL_ARGS_INPUTS,

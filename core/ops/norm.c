@@ -11,7 +11,7 @@
 #include "ops/walk.h"
 #include <math.h>
 
-/* What forward leaves for backward, per row. */
+/* Saved by forward for backward, per row. */
 typedef struct moments {
   real mean, mean_low; /* the mean is their sum; 0 for rms_norm */
   real scale;          /* 1 / sqrt (... + eps) */
@@ -72,7 +72,7 @@ static void rows_start (sl_walk *w, const sl_view *x, const sl_view *y) {
   sl_walk_start (w, 2, (const sl_view *[]){ &vx, &vy });
 }
 
-/* An input of n elements as a row, or n times 'other' if it is not given. */
+/* Input (n) as contiguous numbers; if it is not given, n times 'other'. */
 static const real *row_of (const sl_run *r, int input, ptrdiff_t n, real other,
                            real *space) {
   if (input < r->n_in)
@@ -107,6 +107,8 @@ static double dot (ptrdiff_t n, const real *a, const real *b) {
   return sl_fold_neighbours (lane);
 }
 
+/* x, y (..., n): y = (x - mean) scale gamma + beta with scale =
+** 1 / sqrt (mean ((x - mean)^2) + eps); centred 0 (rms_norm): mean 0, beta 0. */
 static void forward (const sl_run *r, int centred) {
   const sl_norm_attr *attr = r->attr;
   const sl_view *x = &r->in[0];
@@ -130,10 +132,10 @@ static void forward (const sl_run *r, int centred) {
   }
 }
 
-/* With h = (x - mean) scale and g = gamma dy:
+/* y = (x - mean) scale gamma + beta; with h = (x - mean) scale, g = gamma dy:
 **   layer_norm  dx += scale (g - mean (g) - h mean (g h))
 **   rms_norm    dx += scale (g - h mean (g h))
-**   dgamma += the sum over rows of dy h, dbeta += that of dy */
+**   dgamma (n) += the sum over rows of dy h, dbeta (n) += the sum of dy */
 static void backward (const sl_run *r, int centred) {
   const sl_view *x = &r->in[0], *dx = &r->din[0];
   const int last = x->ndim - 1;

@@ -31,7 +31,7 @@
 ** those places. An index that chooses nothing (outside, a fraction, NaN) gives
 ** NaN there and no gradient; one_hot gives zeros for a whole number outside its
 ** classes. What gradients are at kinks and ties: elementwise.c, reduce.c. Which
-** random words an element is made of: draw.c. */
+** random words an element is made of: distributions.c. */
 #ifndef SL_OPS_H
 #define SL_OPS_H
 #include "ops/op.h"

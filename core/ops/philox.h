@@ -7,10 +7,12 @@
 #define SL_PHILOX_H
 #include "base/random.h"
 #include "ops/shuffle.h"
+#include <sinklab/lanes.h>
 #include <string.h>
 
-/* Counters come in lots of this many: of three vectors, at most. */
-enum { SL_PHILOX_LOT = 24 };
+/* Counters are processed in batches of this many: a multiple of three vectors
+** of every instruction set. */
+enum { SL_PHILOX_BATCH = 24 };
 
 #define SL_PHILOX_M0 0xD2511F53u
 #define SL_PHILOX_M1 0xCD9E8D57u
@@ -18,20 +20,14 @@ enum { SL_PHILOX_LOT = 24 };
 #define SL_PHILOX_W1 0xBB67AE85u
 
 #if defined(__SSE2__)
-#if defined(__AVX512F__)
-#define SL_WIDE_BYTES 64
-#elif defined(__AVX2__)
-#define SL_WIDE_BYTES 32
-#else
-#define SL_WIDE_BYTES 16
-#endif
-/* A word in the low half of each lane; what is in the high half is ignored. */
+#define SL_WIDE_BYTES SL_LANE_BYTES
+/* A 32-bit word in the low half of each lane; the high half is ignored. */
 typedef uint64_t sl_wide __attribute__ ((vector_size (SL_WIDE_BYTES)));
-enum { SL_VECTORS_PER_STRIP = SL_WIDE_BYTES / 8 };
+enum { SL_PHILOX_LANES = SL_WIDE_BYTES / 8 };
 
-/* The products of the words. The instruction ignores the high halves, which
-** compilers do not see in (a & 0xffffffff) * m: gcc 12 makes three
-** multiplications of it. */
+/* The 64-bit products of the words. The instruction ignores the high halves;
+** gcc 12 does not recognise (a & 0xffffffff) * m as this instruction and makes
+** three multiplications of it. */
 static inline sl_wide sl_wide_product (sl_wide a, sl_wide m) {
 #if defined(__AVX2__)
   sl_wide p;
@@ -44,9 +40,9 @@ static inline sl_wide sl_wide_product (sl_wide a, sl_wide m) {
 }
 
 static inline sl_wide sl_wide_load (const uint32_t *from) {
-  uint64_t wide[SL_VECTORS_PER_STRIP];
+  uint64_t wide[SL_PHILOX_LANES];
   sl_wide x;
-  for (int i = 0; i < SL_VECTORS_PER_STRIP; i++) wide[i] = from[i];
+  for (int i = 0; i < SL_PHILOX_LANES; i++) wide[i] = from[i];
   memcpy (&x, wide, sizeof x);
   return x;
 }
@@ -70,8 +66,8 @@ static inline sl_round_keys sl_philox_keys (uint64_t key) {
   return keys;
 }
 
-/* One round of a few vectors of counters side by side, so that one multiplies
-** while the others wait. x[i]: word i of the counters. */
+/* One round of n vectors of counters; independent vectors hide the latency of
+** the multiplications. x[v][i]: word i of the counters. */
 static inline void sl_philox_round (const sl_wide key[2], int n,
                                     sl_wide (*x)[4]) {
   const sl_wide m0 = (sl_wide){ 0 } + SL_PHILOX_M0;
@@ -86,40 +82,41 @@ static inline void sl_philox_round (const sl_wide key[2], int n,
   }
 }
 
-/* The lanes of a and b by turns: the first half, the second half. */
+/* The lanes of a and b interleaved: the first half, the second half. */
 #if SL_WIDE_BYTES == 64
-#define SL_TURNS_LOW 0, 8, 1, 9, 2, 10, 3, 11
-#define SL_TURNS_HIGH 4, 12, 5, 13, 6, 14, 7, 15
+#define SL_INTERLEAVE_LOW 0, 8, 1, 9, 2, 10, 3, 11
+#define SL_INTERLEAVE_HIGH 4, 12, 5, 13, 6, 14, 7, 15
 #elif SL_WIDE_BYTES == 32
-#define SL_TURNS_LOW 0, 4, 1, 5
-#define SL_TURNS_HIGH 2, 6, 3, 7
+#define SL_INTERLEAVE_LOW 0, 4, 1, 5
+#define SL_INTERLEAVE_HIGH 2, 6, 3, 7
 #else
-#define SL_TURNS_LOW 0, 2
-#define SL_TURNS_HIGH 1, 3
+#define SL_INTERLEAVE_LOW 0, 2
+#define SL_INTERLEAVE_HIGH 1, 3
 #endif
 
-/* The four words of each counter, one counter behind the other. */
+/* words (counters, 4) */
 static inline void sl_philox_store (const sl_wide x[4], uint32_t *words) {
   const sl_wide low = (sl_wide){ 0 } + 0xffffffffu;
   const sl_wide a = (x[0] & low) | x[1] << 32, b = (x[2] & low) | x[3] << 32;
-  const sl_wide first = SL_SHUFFLE (sl_wide, a, b, SL_TURNS_LOW);
-  const sl_wide second = SL_SHUFFLE (sl_wide, a, b, SL_TURNS_HIGH);
+  const sl_wide first = SL_SHUFFLE (sl_wide, a, b, SL_INTERLEAVE_LOW);
+  const sl_wide second = SL_SHUFFLE (sl_wide, a, b, SL_INTERLEAVE_HIGH);
   memcpy (words, &first, sizeof first);
-  memcpy (words + 2 * SL_VECTORS_PER_STRIP, &second, sizeof second);
+  memcpy (words + 2 * SL_PHILOX_LANES, &second, sizeof second);
 }
 
-static inline void sl_philox_lot (const sl_draw *at, uint32_t stream,
-                                  const sl_round_keys *keys, const uint32_t *c0,
-                                  const uint32_t *c1, uint32_t *words) {
-  /* A round waits for its products: three vectors side by side fill the time,
-  ** and sixteen registers hold them. */
+static inline void sl_philox_batch (const sl_draw *at, uint32_t stream,
+                                    const sl_round_keys *keys,
+                                    const uint32_t *c0, const uint32_t *c1,
+                                    uint32_t *words) {
+  /* Three independent vectors hide the latency of a round's products and still
+  ** fit sixteen registers. */
   enum { AT_ONCE = 3 };
-  for (int i = 0; i < SL_PHILOX_LOT; i += AT_ONCE * SL_VECTORS_PER_STRIP) {
+  for (int i = 0; i < SL_PHILOX_BATCH; i += AT_ONCE * SL_PHILOX_LANES) {
     sl_wide x[AT_ONCE][4];
 #pragma GCC unroll 3
     for (int v = 0; v < AT_ONCE; v++) {
-      x[v][0] = sl_wide_load (c0 + i + v * SL_VECTORS_PER_STRIP);
-      x[v][1] = sl_wide_load (c1 + i + v * SL_VECTORS_PER_STRIP);
+      x[v][0] = sl_wide_load (c0 + i + v * SL_PHILOX_LANES);
+      x[v][1] = sl_wide_load (c1 + i + v * SL_PHILOX_LANES);
       x[v][2] = (sl_wide){ 0 } + at->step;
       x[v][3] = (sl_wide){ 0 } + stream;
     }
@@ -128,32 +125,32 @@ static inline void sl_philox_lot (const sl_draw *at, uint32_t stream,
       sl_philox_round (keys->k[round], AT_ONCE, x);
 #pragma GCC unroll 3
     for (int v = 0; v < AT_ONCE; v++)
-      sl_philox_store (x[v], words + 4 * (i + v * SL_VECTORS_PER_STRIP));
+      sl_philox_store (x[v], words + 4 * (i + v * SL_PHILOX_LANES));
   }
 }
 #else
-typedef uint64_t sl_round_keys; /* they are worked out on the way */
+typedef uint64_t sl_round_keys; /* the rounds add to it */
 
 static inline sl_round_keys sl_philox_keys (uint64_t key) {
   return key;
 }
 
-/* The upper and the lower half of a product are two expressions: compilers
-** vectorise these better than one 64-bit product taken apart. */
-static inline void sl_philox_lot (const sl_draw *at, uint32_t stream,
-                                  const sl_round_keys *keys, const uint32_t *c0,
-                                  const uint32_t *c1,
-                                  uint32_t *restrict words) {
+/* The halves of a product are two expressions: compilers vectorise them better
+** than one 64-bit product that is split. */
+static inline void sl_philox_batch (const sl_draw *at, uint32_t stream,
+                                    const sl_round_keys *keys,
+                                    const uint32_t *c0, const uint32_t *c1,
+                                    uint32_t *restrict words) {
   uint32_t k0 = (uint32_t)*keys, k1 = (uint32_t)(*keys >> 32);
-  uint32_t x[4][SL_PHILOX_LOT];
-  for (int i = 0; i < SL_PHILOX_LOT; i++) {
+  uint32_t x[4][SL_PHILOX_BATCH];
+  for (int i = 0; i < SL_PHILOX_BATCH; i++) {
     x[0][i] = c0[i];
     x[1][i] = c1[i];
     x[2][i] = at->step;
     x[3][i] = stream;
   }
   for (int round = 0; round < 10; round++) {
-    for (int i = 0; i < SL_PHILOX_LOT; i++) {
+    for (int i = 0; i < SL_PHILOX_BATCH; i++) {
       const uint32_t a = x[0][i], b = x[2][i];
       x[0][i] = (uint32_t)((uint64_t)SL_PHILOX_M1 * b >> 32) ^ x[1][i] ^ k0;
       x[2][i] = (uint32_t)((uint64_t)SL_PHILOX_M0 * a >> 32) ^ x[3][i] ^ k1;
@@ -163,18 +160,18 @@ static inline void sl_philox_lot (const sl_draw *at, uint32_t stream,
     k0 += SL_PHILOX_W0;
     k1 += SL_PHILOX_W1;
   }
-  for (int i = 0; i < SL_PHILOX_LOT; i++)
+  for (int i = 0; i < SL_PHILOX_BATCH; i++)
     for (int k = 0; k < 4; k++) words[4 * i + k] = x[k][i];
 }
 #endif
 
 /* Four words for each of n counters { c0[i], c1[i], step, stream } under the
-** key 'seed'; n is a multiple of SL_PHILOX_LOT. */
-static inline void sl_philox_lots (const sl_draw *at, uint32_t stream, int n,
+** key 'seed'; n is a multiple of SL_PHILOX_BATCH. */
+static inline void sl_philox_many (const sl_draw *at, uint32_t stream, int n,
                                    const uint32_t *c0, const uint32_t *c1,
                                    uint32_t *words) {
   const sl_round_keys keys = sl_philox_keys (at->seed);
-  for (int i = 0; i < n; i += SL_PHILOX_LOT)
-    sl_philox_lot (at, stream, &keys, c0 + i, c1 + i, words + 4 * i);
+  for (int i = 0; i < n; i += SL_PHILOX_BATCH)
+    sl_philox_batch (at, stream, &keys, c0 + i, c1 + i, words + 4 * i);
 }
 #endif

@@ -4,7 +4,7 @@
 ** max gives its gradient to the first (row-major) of equal maxima; NaN counts
 ** as the largest number in max and argmax. */
 #include "ops/axis.h"
-#include "ops/map.h"
+#include "ops/broadcast.h"
 #include "ops/ops.h"
 
 /* The set of reduced axes as bits; the whole set for 0. */
@@ -12,8 +12,8 @@ static unsigned axes_of (unsigned axes, int ndim) {
   return axes ? axes : (1u << ndim) - 1;
 }
 
-/* The result (or its gradient) seen in the shape of x: stride 0 where x was
-** reduced. */
+/* The result (or its gradient) broadcast to the shape of x: stride 0 on reduced
+** axes. */
 static sl_view lift (const sl_view *small, const sl_view *x, unsigned axes) {
   sl_view out = { .data = small->data, .ndim = x->ndim };
   ptrdiff_t stride = 1;
@@ -26,7 +26,7 @@ static sl_view lift (const sl_view *small, const sl_view *x, unsigned axes) {
   return out;
 }
 
-/* How many elements of x go into one of the result. */
+/* The number of elements of x in one element of the result. */
 static ptrdiff_t group (const sl_view *x, unsigned axes) {
   ptrdiff_t n = 1;
   for (int i = 0; i < x->ndim; i++)
@@ -67,8 +67,8 @@ static void divide (const sl_view *y, double by) {
   for (size_t i = 0; i < n; i++) p[i] = (real)((double)p[i] / by);
 }
 
-/* How many elements side by side go into one result, when these are all of
-** them and the axes before them stay: 0 otherwise. */
+/* The number of elements in one result if they are contiguous: if the last axes
+** and only those are reduced. Else 0. */
 static ptrdiff_t row_of (const sl_view *x, unsigned axes) {
   ptrdiff_t n = 1;
   int i = x->ndim - 1;
@@ -90,6 +90,7 @@ static void sum_rows (const sl_view *x, ptrdiff_t n, unsigned axes, real *y) {
     *y++ = (real)sl_sum (n, w.at[0]);
 }
 
+/* y = sum of x over the axes */
 static void sum_forward (const sl_run *r) {
   const sl_reduce_attr *attr = r->attr;
   const sl_view *x = &r->in[0];
@@ -101,17 +102,19 @@ static void sum_forward (const sl_run *r) {
     return;
   }
   clear (&r->out[0]);
-  SL (sl_fold) (NULL, 1, &x, &y, x);
+  SL (sl_accumulate) (NULL, 1, &x, &y, x);
 }
 
+/* y = sum x: dx += dy */
 static void sum_backward (const sl_run *r) {
   const sl_reduce_attr *attr = r->attr;
   const sl_view *x = &r->in[0];
   const sl_view g = lift (&r->dout[0], x, axes_of (attr->axes, x->ndim));
   const sl_view *const operand[] = { &g };
-  if (g.data) SL (sl_fold) (NULL, 1, operand, &r->din[0], x);
+  if (g.data) SL (sl_accumulate) (NULL, 1, operand, &r->din[0], x);
 }
 
+/* y = (sum x) / n over the axes, n elements */
 static void mean_forward (const sl_run *r) {
   const sl_reduce_attr *attr = r->attr;
   const sl_view *x = &r->in[0];
@@ -125,6 +128,7 @@ static void add_scaled (ptrdiff_t n, const real *const *x, real *restrict d) {
   for (ptrdiff_t i = 0; i < n; i++) d[i] += g[i] * scale[i];
 }
 
+/* y = (sum x) / n: dx += dy / n */
 static void mean_backward (const sl_run *r) {
   const sl_reduce_attr *attr = r->attr;
   const sl_view *x = &r->in[0];
@@ -132,7 +136,7 @@ static void mean_backward (const sl_run *r) {
   real scale = (real)(1 / (double)group (x, axes));
   const sl_view g = lift (&r->dout[0], x, axes), s = { .data = &scale };
   const sl_view *const operand[] = { &g, &s };
-  if (g.data) SL (sl_fold) (add_scaled, 2, operand, &r->din[0], x);
+  if (g.data) SL (sl_accumulate) (add_scaled, 2, operand, &r->din[0], x);
 }
 
 /* Variance: saved holds the means. */
@@ -156,6 +160,7 @@ static void add_square (ptrdiff_t n, const real *const *x, real *restrict d) {
   for (ptrdiff_t i = 0; i < n; i++) d[i] += (a[i] - mean[i]) * (a[i] - mean[i]);
 }
 
+/* y = sum ((x - mean)^2) / (n - correction) */
 static void var_forward (const sl_run *r) {
   const sl_reduce_attr *attr = r->attr;
   const sl_view *x = &r->in[0];
@@ -167,13 +172,12 @@ static void var_forward (const sl_run *r) {
   clear (&r->out[0]);
   const sl_view m = lift (&mean, x, axes);
   const sl_view *const operand[] = { x, &m };
-  SL (sl_fold) (NULL, 1, &x, &m, x);
+  SL (sl_accumulate) (NULL, 1, &x, &m, x);
   divide (&mean, (double)n);
-  SL (sl_fold) (add_square, 2, operand, &y, x);
+  SL (sl_accumulate) (add_square, 2, operand, &y, x);
   divide (&r->out[0], (double)(n - attr->correction));
 }
 
-/* dx += g 2 / (n - correction) (x - mean) */
 static void add_deviation (ptrdiff_t n, const real *const *x,
                            real *restrict d) {
   const real *restrict a = x[0], *restrict mean = x[1];
@@ -181,6 +185,8 @@ static void add_deviation (ptrdiff_t n, const real *const *x,
   for (ptrdiff_t i = 0; i < n; i++) d[i] += g[i] * scale[i] * (a[i] - mean[i]);
 }
 
+/* y = sum ((x - mean)^2) / (n - correction):
+**   dx += dy 2 / (n - correction) (x - mean) */
 static void var_backward (const sl_run *r) {
   const sl_reduce_attr *attr = r->attr;
   const sl_view *x = &r->in[0];
@@ -189,14 +195,14 @@ static void var_backward (const sl_run *r) {
   const sl_view saved = { .data = r->saved }, s = { .data = &scale };
   const sl_view g = lift (&r->dout[0], x, axes), m = lift (&saved, x, axes);
   const sl_view *const operand[] = { x, &m, &g, &s };
-  if (g.data) SL (sl_fold) (add_deviation, 4, operand, &r->din[0], x);
+  if (g.data) SL (sl_accumulate) (add_deviation, 4, operand, &r->din[0], x);
 }
 
-/* The reduced axes of x without the last of them, and that last one; the axes
-** that stay. For visiting the group of one result in row-major order. */
+/* The axes of x that stay; the reduced ones but the last; size and stride of the
+** last. For visiting the elements of one result in row-major order. */
 typedef struct groups {
   sl_view stay, others;
-  ptrdiff_t n, step; /* size and stride of the last reduced axis */
+  ptrdiff_t n, step; /* of the last reduced axis */
 } groups;
 
 static groups split (const sl_view *x, unsigned axes) {
@@ -213,7 +219,7 @@ static groups split (const sl_view *x, unsigned axes) {
   return s;
 }
 
-/* The largest element of the group at 'data' and its row-major place in it. */
+/* The largest element of the group at 'data' and its row-major index there. */
 static real largest (const groups *s, real *data, uint64_t *place) {
   const sl_view *others = &s->others;
   real best = 0;
@@ -245,6 +251,7 @@ static int max_shapes (sl_shape_query *q, sl_error *e) {
   return refuse_empty (&q->in[0], axes_of (attr->axes, q->in[0].ndim), e);
 }
 
+/* y = the largest x of each group; saved: its row-major index in the group */
 static void max_forward (const sl_run *r) {
   const sl_reduce_attr *attr = r->attr;
   const groups s = split (&r->in[0], axes_of (attr->axes, r->in[0].ndim));
@@ -256,6 +263,7 @@ static void max_forward (const sl_run *r) {
     *y++ = largest (&s, w.at[0], place++);
 }
 
+/* y = x[index]: dx[index] += dy */
 static void max_backward (const sl_run *r) {
   const sl_reduce_attr *attr = r->attr;
   const real *g = r->dout[0].data;
@@ -286,6 +294,7 @@ static int argmax_shapes (sl_shape_query *q, sl_error *e) {
   return refuse_empty (&q->in[0], 1u << axis, e);
 }
 
+/* y = the index along the axis of the largest x */
 static void argmax_forward (const sl_run *r) {
   const int axis = sl_axis_of (r->attr, r->in[0].ndim);
   const groups s = split (&r->in[0], 1u << axis);

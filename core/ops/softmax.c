@@ -18,7 +18,8 @@ static int shapes (sl_shape_query *q, sl_error *e) {
   return 0;
 }
 
-/* y = exp (x - shift), returns its sum; shift is 0 for a row of -inf. */
+/* y (n) = exp (x - shift), shift = max x, or 0 for a row of -inf; returns the
+** sum of y. */
 static real exponentials (ptrdiff_t n, const real *x, real *restrict y,
                           real *shift) {
   *shift = sl_row_max (n, x);
@@ -28,6 +29,7 @@ static real exponentials (ptrdiff_t n, const real *x, real *restrict y,
   return sl_row_sum (n, y);
 }
 
+/* y (n) = exp (x) / sum exp (x) */
 static void softmax_row (ptrdiff_t n, const real *x, real *restrict y) {
   real shift;
   const real sum = exponentials (n, x, y, &shift);
@@ -35,13 +37,14 @@ static void softmax_row (ptrdiff_t n, const real *x, real *restrict y) {
   for (ptrdiff_t i = 0; i < n; i++) y[i] *= factor;
 }
 
-/* dx += y (dy - y . dy) */
+/* y = exp (x) / sum exp (x): dx += y (dy - sum (y dy)) */
 static void softmax_row_back (ptrdiff_t n, const real *y, const real *dy,
                               real *restrict dx) {
   const real dot = sl_row_dot (n, y, dy);
   for (ptrdiff_t i = 0; i < n; i++) dx[i] += y[i] * (dy[i] - dot);
 }
 
+/* y (n) = x - log (sum exp (x)) */
 static void log_softmax_row (ptrdiff_t n, const real *x, real *restrict y) {
   real shift;
   const real sum = exponentials (n, x, y, &shift);
@@ -49,14 +52,15 @@ static void log_softmax_row (ptrdiff_t n, const real *x, real *restrict y) {
   for (ptrdiff_t i = 0; i < n; i++) y[i] = (x[i] - shift) - log_sum;
 }
 
-/* dx += dy - exp (y) sum (dy) */
+/* y = x - log (sum exp (x)): dx += dy - exp (y) sum (dy) */
 static void log_softmax_row_back (ptrdiff_t n, const real *y, const real *dy,
                                   real *restrict dx) {
   const real sum = sl_row_sum (n, dy);
   for (ptrdiff_t i = 0; i < n; i++) dx[i] += dy[i] - sl_expv (y[i]) * sum;
 }
 
-/* Every row along the axis, through scratch where it is not in one piece. */
+/* y = row (x) for each row along the axis, n elements; rows with a stride other
+** than 1 are copied through scratch. */
 static void forward (const sl_run *r, void (*row) (ptrdiff_t n, const real *x,
                                                    real *restrict y)) {
   const int axis = sl_axis_of (r->attr, r->in[0].ndim);

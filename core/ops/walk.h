@@ -219,7 +219,7 @@ static inline const real *sl_cursor_read (sl_cursor *c, ptrdiff_t n,
   return buffer;
 }
 
-/* Add x[0..n-1] to the next n elements (strides must not be 0: see map.h). */
+/* Add x[0..n-1] to the next n elements (strides must not be 0: see broadcast.h). */
 static inline void sl_cursor_add (sl_cursor *c, ptrdiff_t n, const real *x) {
   const int last = c->ndim - 1;
   const ptrdiff_t step = c->stride[0][last];

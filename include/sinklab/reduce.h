@@ -35,7 +35,7 @@ SL_REDUCE real sl_row_max (ptrdiff_t n, const real *x) {
   return max;
 }
 
-SL_REDUCE real sl_fold (real *part) {
+SL_REDUCE real sl_accumulate (real *part) {
   for (int half = SL_PARTS / 2; half > 0; half /= 2)
     for (int l = 0; l < half; l++) part[l] += part[l + half];
   return part[0];
@@ -47,7 +47,7 @@ SL_REDUCE real sl_row_sum (ptrdiff_t n, const real *x) {
   for (; i + SL_PARTS <= n; i += SL_PARTS)
     for (int l = 0; l < SL_PARTS; l++) part[l] += x[i + l];
   for (; i < n; i++) rest += x[i];
-  return sl_fold (part) + rest;
+  return sl_accumulate (part) + rest;
 }
 
 SL_REDUCE real sl_row_dot (ptrdiff_t n, const real *x, const real *y) {
@@ -56,6 +56,6 @@ SL_REDUCE real sl_row_dot (ptrdiff_t n, const real *x, const real *y) {
   for (; i + SL_PARTS <= n; i += SL_PARTS)
     for (int l = 0; l < SL_PARTS; l++) part[l] += x[i + l] * y[i + l];
   for (; i < n; i++) rest += x[i] * y[i];
-  return sl_fold (part) + rest;
+  return sl_accumulate (part) + rest;
 }
 #endif

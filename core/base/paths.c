@@ -32,10 +32,10 @@ static int executable (char *file, sl_error *e) {
   return sl_fail (e, "cannot tell where this program is: %s", strerror (errno));
 }
 
-/* Set by sl_place_at; empty: the executable's. */
+/* Set by sl_set_program_folder; empty: the executable's. */
 static char place[PATH_MAX];
 
-int sl_place_at (const char *folder, sl_error *e) {
+int sl_set_program_folder (const char *folder, sl_error *e) {
   return put (place, sizeof place, folder, "folder of the program", e);
 }
 

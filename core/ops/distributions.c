@@ -1,4 +1,4 @@
-/* draw.c - uniform, normal, randint, bernoulli, categorical.
+/* distributions.c - uniform, normal, randint, bernoulli, categorical.
 **
 ** Element i of sample s (axis 0 counts samples; i is row-major within one) is
 ** made of word i % 4 of the counter { i / 4, first_sample + s, step, stream }
@@ -22,16 +22,16 @@
 #include <math.h>
 #include <sinklab/vmath.h>
 
-enum { COUNTERS = 3 * SL_PHILOX_LOT, NUMBERS = 4 * COUNTERS }; /* of a block */
+/* Counters of a block, and the numbers that they give. */
+enum { COUNTERS = 3 * SL_PHILOX_BATCH, NUMBERS = 4 * COUNTERS };
 
 /* 32-bit words as numbers, by way of signed integers: that vectorises. */
 SL_VMATH real from_word (uint32_t w) {
   return (real)(int32_t)(w ^ 0x80000000u) + (real)2147483648.0;
 }
 
-/* A distribution: n values (whole lots, at most NUMBERS) from as many high
-** (and low) words. 'table' is what the op prepared: cumulative
-** probabilities. */
+/* A distribution: n values (a multiple of 4 SL_PHILOX_BATCH, at most NUMBERS)
+** from n high (and low) words. 'table' (n) has cumulative probabilities. */
 typedef struct source {
   void (*fill) (const struct source *s, int n, const uint32_t *hi,
                 const uint32_t *lo, real *restrict v);
@@ -42,24 +42,24 @@ typedef struct source {
   ptrdiff_t n;
 } source;
 
-/* Where the counters of a tensor stand: 'groups' of them a sample. */
-typedef struct place {
+/* The next counter of a tensor; there are 'groups' counters a sample. */
+typedef struct position {
   uint32_t group, groups, sample;
-} place;
+} position;
 
-/* Step over a counter. */
-static void advance (place *p, uint32_t group, uint32_t sample) {
+/* Set p to the counter after (group, sample). */
+static void advance (position *p, uint32_t group, uint32_t sample) {
   const int ends = group + 1 == p->groups;
   p->group = ends ? 0 : group + 1;
   p->sample = sample + (uint32_t)ends;
 }
 
-/* The next n counters, and after them the last one again up to a whole lot;
-** returns how many there are then. */
-static int next_counters (place *p, int n, uint32_t *c0, uint32_t *c1) {
+/* The next n counters, padded to a multiple of SL_PHILOX_BATCH with the last
+** one; returns the number with padding. */
+static int next_counters (position *p, int n, uint32_t *c0, uint32_t *c1) {
   const uint32_t groups = p->groups, first = p->group, sample = p->sample;
-  const int all = (int)sl_round_up (n, SL_PHILOX_LOT);
-  enum { ENDS = 4 }; /* of samples, at most, in a block of the first kind */
+  const int all = (int)sl_round_up (n, SL_PHILOX_BATCH);
+  enum { ENDS = 4 }; /* the most samples that end in a block of large samples */
   if (groups >= COUNTERS / ENDS && groups < UINT32_MAX / 8)
     for (int i = 0; i < all; i++) {
       const uint32_t g = first + (uint32_t)(i < n ? i : n - 1);
@@ -78,7 +78,7 @@ static int next_counters (place *p, int n, uint32_t *c0, uint32_t *c1) {
   return all;
 }
 
-/* All of the output, a block of counters at a time. */
+/* Fill the output, a block of counters at a time. */
 static void draw (const sl_run *r, const source *s) {
   const sl_random_attr *attr = r->attr;
   const ptrdiff_t samples = attr->ndim > 0 ? attr->dim[0] : 1;
@@ -87,15 +87,15 @@ static void draw (const sl_run *r, const source *s) {
   real values[NUMBERS], *y = r->out[0].data;
   if (total == 0) return;
   const ptrdiff_t each = total / samples, groups = (each + 3) / 4;
-  place p = { 0, (uint32_t)groups, r->draw->first_sample };
+  position p = { 0, (uint32_t)groups, r->draw->first_sample };
   for (ptrdiff_t left = groups * samples; left > 0; left -= COUNTERS) {
     const int n = left < COUNTERS ? (int)left : COUNTERS;
     ptrdiff_t at = p.group;
     const int all = next_counters (&p, n, c0, c1);
-    sl_philox_lots (r->draw, attr->stream, all, c0, c1, hi);
+    sl_philox_many (r->draw, attr->stream, all, c0, c1, hi);
     if (s->low_words) {
       for (int i = 0; i < all; i++) c0[i] |= 0x80000000u;
-      sl_philox_lots (r->draw, attr->stream, all, c0, c1, lo);
+      sl_philox_many (r->draw, attr->stream, all, c0, c1, lo);
     }
     if (each % 4 == 0 && n == all) {
       s->fill (s, 4 * n, hi, s->low_words ? lo : hi, y);
@@ -133,8 +133,7 @@ static int shapes (sl_shape_query *q, sl_error *e) {
   return 0;
 }
 
-/* The real next to b on the way to a <= b: of the numbers as their bits order
-** them, the magnitude first. */
+/* The largest real below b, or b itself if a = b; a <= b. */
 static real below (real b, real a) {
   if (a == b) return b;
   if (b == 0) return -sl_from_bits (1);
@@ -156,7 +155,7 @@ static void fill_uniform (const source *s, int n, const uint32_t *hi,
                         (real)(int32_t)(lo[i] >> 11) * 0x1p-53);
 #endif
   }
-  /* The largest of all, with a place to spare for how it may be rounded. */
+  /* No value can reach b: the largest one, rounded up, is below it. */
   if (a + width * largest < most) return;
   for (int i = 0; i < n; i++) v[i] = sl_choose (v[i] < b, v[i], most);
 }

@@ -1,4 +1,4 @@
-/* check_draw.c - random operations: which words they use, and their
+/* check_distributions.c - random operations: which words they use, and their
 ** statistics. */
 #include "support/op_try.h"
 #include "support/suite.h"
@@ -13,7 +13,7 @@ static sl_random_attr attr_of (double a, double b, int ndim,
   return attr;
 }
 
-/* The two words that belong to element i of sample s (draw.c). */
+/* The two words that belong to element i of sample s (distributions.c). */
 static void words (const sl_draw *at, uint32_t sample, size_t i, uint32_t *hi,
                    uint32_t *lo) {
   uint32_t counter[4] = { (uint32_t)(i / 4), at->first_sample + sample,
@@ -420,6 +420,6 @@ START_TEST (refusals) {
 }
 END_TEST
 
-SUITE_MAIN ("draw", each_element_has_its_counter, shards_change_nothing,
-            precisions_agree, moments, shares, uniform_stays_inside, refusals,
-            refusals_of_single_precision)
+SUITE_MAIN ("distributions", each_element_has_its_counter,
+            shards_change_nothing, precisions_agree, moments, shares,
+            uniform_stays_inside, refusals, refusals_of_single_precision)
