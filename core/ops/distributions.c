@@ -16,19 +16,14 @@
 **   bernoulli   high word < p 2^32
 **   categorical 53 bits of both, times the sum of the probabilities */
 #include "base/number.h"
+#include "ops/box_muller.h"
 #include "ops/ops.h"
 #include "ops/philox.h"
 #include "ops/walk.h"
 #include <math.h>
-#include <sinklab/vmath.h>
 
 /* Counters of a block, and the numbers that they give. */
 enum { COUNTERS = 3 * SL_PHILOX_BATCH, NUMBERS = 4 * COUNTERS };
-
-/* 32-bit words as numbers, by way of signed integers: that vectorises. */
-SL_VMATH real from_word (uint32_t w) {
-  return (real)(int32_t)(w ^ 0x80000000u) + (real)2147483648.0;
-}
 
 /* A distribution: n values (a multiple of 4 SL_PHILOX_BATCH, at most NUMBERS)
 ** from n high (and low) words. 'table' (n) has cumulative probabilities. */
@@ -151,7 +146,7 @@ static void fill_uniform (const source *s, int n, const uint32_t *hi,
     v[i] = a + width * ((real)(int32_t)(hi[i] >> 8) * 0x1p-24f);
     (void)lo;
 #else
-    v[i] = a + width * (from_word (hi[i]) * 0x1p-32 +
+    v[i] = a + width * (sl_word_to_real (hi[i]) * 0x1p-32 +
                         (real)(int32_t)(lo[i] >> 11) * 0x1p-53);
 #endif
   }
@@ -169,113 +164,17 @@ static int uniform_shapes (sl_shape_query *q, sl_error *e) {
   return shapes (q, e);
 }
 
-/* -log (u) for u = (w + 1/2) / 2^bits from words of 'bits' bits: without loss
-** of precision at both ends of (0, 1). Either x = u < 1/2, or x = 1 - u, where
-** the words are turned over; with m 2^k = x, or 1 - x = u,
-** log u = k log 2 + 2 atanh (s), s = (m - 1) / (m + 1), or -x / (2 - x). */
-SL_VMATH real minus_log (uint32_t hi, uint32_t lo) {
-  const uint32_t flip = 0u - (hi >> 31);
-  const int near_one = (int)(hi >> 31);
-#ifdef SL_SINGLE
-  const real x = ((real)(int32_t)(hi ^ flip) + 0.5f) * 0x1p-32f;
-  const real ln2 = 0.693147180559945f, root_half = 0.70710678f;
-  (void)lo;
-#else
-  const real x = (real)(int32_t)(hi ^ flip) * 0x1p-32 +
-                 (from_word (lo ^ flip) + 0.5) * 0x1p-64;
-  const real ln2 = 0.693147180559945309, root_half = 0.70710678118654752440;
-#endif
-  const sl_bits part = sl_to_bits (x) - sl_to_bits (root_half);
-  const sl_bits fraction = part & (((sl_bits)1 << SL_MANTISSA) - 1);
-  const real m = sl_from_bits (fraction + sl_to_bits (root_half));
-  /* part >> SL_MANTISSA is -k modulo a power of two, and -64 <= k <= 0 */
-  const real k = (real)(int32_t)(((0 - (part >> SL_MANTISSA))) & 127);
-  const real above = sl_choose (near_one, x, 1 - m);
-  const real below = sl_choose (near_one, 2 - x, 1 + m);
-  const real s = above / below, z = s * s;
-#ifdef SL_SINGLE
-  real p = 2.4393908084e-1f;
-  p = p * z + 2.1398560507e-1f;
-  p = p * z + 2.8620207408e-1f;
-  p = p * z + 3.9998711247e-1f;
-  p = p * z + 6.6666679026e-1f;
-  p = p * z + 2;
-#else
-  real p = 1.77615565495693996311e-1;
-  p = p * z + 4.79027468782444557827e-2;
-  p = p * z + 1.03527801498623646096e-1;
-  p = p * z + 1.04175752029112760973e-1;
-  p = p * z + 1.17741369896345502622e-1;
-  p = p * z + 1.33327736287930363252e-1;
-  p = p * z + 1.53846384806628052282e-1;
-  p = p * z + 1.81818175196255880748e-1;
-  p = p * z + 2.22222222350666720502e-1;
-  p = p * z + 2.85714285712720379587e-1;
-  p = p * z + 4.00000000000010150713e-1;
-  p = p * z + 6.66666666666666643754e-1;
-  p = p * z + 2;
-#endif
-  return s * p + sl_choose (near_one, 0, k * ln2);
-}
-
-/* cos and sin of 2 pi w / 2^bits: the nearest quarter turn, and the rest, |t|
-** <= pi / 4, by polynomials that are nearly minimax. */
-SL_VMATH void cos_sin (uint32_t hi, uint32_t lo, real *cosine, real *sine) {
-  const uint32_t turned = hi + 0x20000000u;
-  const uint32_t quarter = turned >> 30;
-  const int32_t rest = (int32_t)(turned & 0x3fffffffu) - 0x20000000;
-#ifdef SL_SINGLE
-  const real t = (real)rest * (real)(1.57079632679489661923 * 0x1p-30);
-  const real z = t * t;
-  real c = 2.4379831251e-5f, s = -1.9503904251e-4f;
-  c = c * z - 1.3886617999e-3f;
-  c = c * z + 4.1666616693e-2f;
-  c = c * z - 4.9999999615e-1f;
-  c = c * z + 1;
-  s = s * z + 8.3320357856e-3f;
-  s = s * z - 1.6666650674e-1f;
-  (void)lo;
-#else
-  const real t = ((real)rest + from_word (lo) * 0x1p-32) *
-                 (1.57079632679489661923 * 0x1p-30);
-  const real z = t * t;
-  real c = -1.13518086733616784448e-11, s = 1.58947706904588804101e-10;
-  c = c * z + 2.08755484144404078280e-9;
-  c = c * z - 2.75573128196368532457e-7;
-  c = c * z + 2.48015872828231924617e-5;
-  c = c * z - 1.38888888888593121370e-3;
-  c = c * z + 4.16666666666664444741e-2;
-  c = c * z - 4.99999999999999994308e-1;
-  c = c * z + 1;
-  s = s * z - 2.50507176202040340301e-8;
-  s = s * z + 2.75573133810158546043e-6;
-  s = s * z - 1.98412698286655861277e-4;
-  s = s * z + 8.33333333332038564824e-3;
-  s = s * z - 1.66666666666666168087e-1;
-#endif
-  s = s * z * t + t;
-  /* quarter turns: (c, s) -> (-s, c) -> (-c, -s) -> (s, -c) */
-  const sl_bits swap = 0 - (sl_bits)(quarter & 1);
-  const sl_bits cb = sl_to_bits (c), sb = sl_to_bits (s);
-  const sl_bits minus_c = (sl_bits)((quarter + 1) >> 1 & 1)
-                          << (8 * sizeof (real) - 1);
-  const sl_bits minus_s = (sl_bits)(quarter >> 1 & 1)
-                          << (8 * sizeof (real) - 1);
-  *cosine = sl_from_bits (((cb & ~swap) | (sb & swap)) ^ minus_c);
-  *sine = sl_from_bits (((sb & ~swap) | (cb & swap)) ^ minus_s);
-}
-
 /* Box and Muller (1958): r = sqrt (-2 log u), (r cos, r sin) of the angle. */
 static void fill_normal (const source *s, int n, const uint32_t *hi,
                          const uint32_t *lo, real *restrict v) {
   const real mean = (real)s->a, deviation = (real)s->b;
   for (int i = 0; i < n; i += 2) {
-    const real square = 2 * minus_log (hi[i], lo[i]);
+    const real square = 2 * sl_minus_log (hi[i], lo[i]);
     const real radius =
         deviation * (sizeof (real) == 4 ? (real)sqrtf ((float)square)
                                         : (real)sqrt ((double)square));
     real c, d;
-    cos_sin (hi[i + 1], lo[i + 1], &c, &d);
+    sl_cos_sin (hi[i + 1], lo[i + 1], &c, &d);
     v[i] = mean + radius * c;
     v[i + 1] = mean + radius * d;
   }
