@@ -29,15 +29,10 @@ static int free_found (lua_State *L) {
   return 0;
 }
 
-/* hidden_measures { layers =, tokens =, samples = 1, length =, start =,
-** documents =, massive = 100, ratio = 1000, similar = 0.9, noise = 1/8, bos =
-** 17/32 } */
+/* hidden_measures { layers =, tokens =, samples = 1, and the options of
+** lab.sinks.hidden }, which measure/hidden.lua has checked and filled. */
 static int hidden_measures (lua_State *L) {
   static const char what[] = "hidden_measures";
-  static const char *const keys[] = {
-    "layers", "tokens",  "samples", "length", "start", "documents", "massive",
-    "ratio",  "similar", "noise",   "bos",    "heads", NULL
-  };
   sl_hidden_spec spec = { 0 };
   sl_measuring m;
   sl_dtype dtype;
@@ -46,7 +41,6 @@ static int hidden_measures (lua_State *L) {
   luaL_checktype (L, 1, LUA_TTABLE);
   luaL_checkstack (L, 40, what);
   lua_settop (L, 1);
-  sl_lua_known (L, 1, what, keys);
   b = lua_newuserdatauv (L, sizeof *b, 1);
   *b = (box){ 0 };
   luaL_setmetatable (L, HIDDEN);
@@ -59,11 +53,11 @@ static int hidden_measures (lua_State *L) {
   spec.layers = m.layers;
   spec.tokens = m.tokens;
   spec.labels = m.labels;
-  spec.massive = sl_lua_number (L, 1, what, "massive", 100);
-  spec.ratio = sl_lua_number (L, 1, what, "ratio", 1000);
-  spec.similar = sl_lua_number (L, 1, what, "similar", 0.9);
-  spec.noise = sl_lua_number (L, 1, what, "noise", 1.0 / 8);
-  spec.bos = sl_lua_number (L, 1, what, "bos", 17.0 / 32);
+  spec.massive = sl_lua_number (L, 1, what, "massive", 0);
+  spec.ratio = sl_lua_number (L, 1, what, "ratio", 0);
+  spec.similar = sl_lua_number (L, 1, what, "similar", 0);
+  spec.noise = sl_lua_number (L, 1, what, "noise", 0);
+  spec.bos = sl_lua_number (L, 1, what, "bos", 0);
   lua_setiuservalue (L, 2, 1);
   b->hidden = sl_hidden_new (&spec, &e);
   return b->hidden ? 1 : sl_lua_raise (L, &e);

@@ -1,8 +1,8 @@
-/* lua_plot.c - figures: a table in, a "sinklab.figure" out. */
+/* lua_plot.c - figures: a table that scripts/sinklab/plot has checked in, a
+** "sinklab.figure" out. */
 #include "base/memory.h"
 #include "lua/lua_common.h"
 #include "plot/figure.h"
-#include <limits.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -11,13 +11,6 @@
 
 #define FIGURE "sinklab.figure"
 #define TEXT "sinklab.figure_text"
-
-/* Whole numbers that no figure takes are refused by core, whatever they are. */
-static int small_integer (lua_State *L, const char *what, const char *key,
-                          lua_Integer def) {
-  lua_Integer i = sl_lua_integer (L, 1, what, key, def);
-  return i < -1 ? -1 : i > INT_MAX ? INT_MAX : (int)i;
-}
 
 static int get (lua_State *L, int index, const char *key) {
   lua_pushstring (L, key);
@@ -215,14 +208,8 @@ static void take_marks (lua_State *L, int index, const char *what,
 
 static int add_heat (lua_State *L, sl_figure *f, int index, const char *what,
                      sl_error *e) {
-  static const char *const keys[] = {
-    "kind",    "title",     "side", "xlabel",  "ylabel", "quantity",
-    "palette", "data",      "vmin", "vmax",    "log",    "mask_upper",
-    "lead",    "first_key", "keys", "queries", NULL
-  };
   lua_Integer first;
   sl_heat h = { 0 };
-  sl_lua_known (L, index, what, keys);
   h.title = sl_lua_string (L, index, what, "title", NULL);
   h.side = sl_lua_string (L, index, what, "side", NULL);
   h.xlabel = sl_lua_string (L, index, what, "xlabel", NULL);
@@ -243,9 +230,6 @@ static int add_heat (lua_State *L, sl_figure *f, int index, const char *what,
 
 static void take_series (lua_State *L, int index, const char *what,
                          sl_series *s) {
-  static const char *const keys[] = { "label", "x",       "y",      "low",
-                                      "high",  "markers", "points", NULL };
-  sl_lua_known (L, index, what, keys);
   s->label = sl_lua_string (L, index, what, "label", NULL);
   s->markers = sl_lua_boolean (L, index, what, "markers", 0);
   s->points = sl_lua_boolean (L, index, what, "points", 0);
@@ -257,9 +241,7 @@ static void take_series (lua_State *L, int index, const char *what,
 
 /* The list at field "series"; its stack index, and its length in *n. */
 static int series_at (lua_State *L, int index, const char *what, int *n) {
-  if (get (L, index, "series") != LUA_TTABLE)
-    sl_lua_fail (L, "%s.series: expected a list of series, got %s", what,
-                 luaL_typename (L, -1));
+  get (L, index, "series");
   if (lua_rawlen (L, -1) > 1000)
     sl_lua_fail (L, "%s.series: at most 1000 series, got %zu", what,
                  (size_t)lua_rawlen (L, -1));
@@ -272,23 +254,15 @@ static int one_series (lua_State *L, int all, const char *what, int i,
                        char name[120]) {
   luaL_checkstack (L, 16, "series");
   snprintf (name, 120, "%s.series[%d]", what, i + 1);
-  if (lua_rawgeti (L, all, i + 1) != LUA_TTABLE)
-    sl_lua_fail (L, "%s: expected a table such as { y = ... }, got %s", name,
-                 luaL_typename (L, -1));
+  lua_rawgeti (L, all, i + 1);
   return lua_gettop (L);
 }
 
 static int add_lines (lua_State *L, sl_figure *f, int index, const char *what,
                       sl_error *e) {
-  static const char *const keys[] = {
-    "kind",   "title",        "side",   "xlabel",       "ylabel", "xlog",
-    "ylog",   "xmin",         "xmax",   "ymin",         "ymax",   "aspect",
-    "xticks", "xticks_names", "yticks", "yticks_names", "series", NULL
-  };
   sl_lines lines = { 0 };
   sl_series *series;
   int all;
-  sl_lua_known (L, index, what, keys);
   lines.title = sl_lua_string (L, index, what, "title", NULL);
   lines.side = sl_lua_string (L, index, what, "side", NULL);
   lines.xlabel = sl_lua_string (L, index, what, "xlabel", NULL);
@@ -314,15 +288,9 @@ static int add_lines (lua_State *L, sl_figure *f, int index, const char *what,
 
 static int add_bars (lua_State *L, sl_figure *f, int index, const char *what,
                      sl_error *e) {
-  static const char *const keys[] = {
-    "kind", "title", "side",   "xlabel", "ylabel",       "ylog",   "ymin",
-    "ymax", "names", "aspect", "yticks", "yticks_names", "series", NULL
-  };
-  static const char *const own[] = { "label", "y", "low", "high", NULL };
   sl_bars bars = { 0 };
   sl_bar_series *series;
   int all;
-  sl_lua_known (L, index, what, keys);
   bars.title = sl_lua_string (L, index, what, "title", NULL);
   bars.side = sl_lua_string (L, index, what, "side", NULL);
   bars.xlabel = sl_lua_string (L, index, what, "xlabel", NULL);
@@ -339,7 +307,6 @@ static int add_bars (lua_State *L, sl_figure *f, int index, const char *what,
     char name[120];
     int at = one_series (L, all, what, i, name);
     size_t n = bars.groups;
-    sl_lua_known (L, at, name, own);
     series[i].label = sl_lua_string (L, at, name, "label", NULL);
     series[i].y = list (L, at, name, "y", &n);
     series[i].low = list (L, at, name, "low", &n);
@@ -370,17 +337,12 @@ static void add_panel (lua_State *L, sl_figure *f, int index,
     }
     return;
   }
-  sl_lua_fail (L, "%s.kind is '%s': heat, lines and bars are allowed", what,
-               kind);
 }
 
 /* figure { what =, title =, caption =, rows =, columns =, shared =, dpi =,
 ** size =, panels = { { kind = "heat" | "lines" | "bars", ... }, ... } } ->
 ** figure. Raises on wrong use; 'what' names the caller in sentences. */
 static int figure_new (lua_State *L) {
-  static const char *const keys[] = { "what",    "title",  "caption", "rows",
-                                      "columns", "shared", "dpi",     "size",
-                                      "panels",  NULL };
   sl_figure_spec spec = { 0 };
   sl_figure **box;
   sl_error e;
@@ -389,19 +351,15 @@ static int figure_new (lua_State *L) {
   luaL_checktype (L, 1, LUA_TTABLE);
   lua_settop (L, 1);
   what = sl_lua_string (L, 1, "figure", "what", "figure");
-  sl_lua_known (L, 1, what, keys);
   spec.title = sl_lua_string (L, 1, what, "title", NULL);
   spec.caption = sl_lua_string (L, 1, what, "caption", NULL);
   spec.shared = sl_lua_boolean (L, 1, what, "shared", 0);
-  spec.rows = small_integer (L, what, "rows", 1);
-  spec.columns = small_integer (L, what, "columns", 1);
+  spec.rows = sl_lua_int (L, 1, what, "rows", 1);
+  spec.columns = sl_lua_int (L, 1, what, "columns", 1);
   spec.size = sl_lua_number (L, 1, what, "size", 0);
-  spec.dpi = small_integer (L, what, "dpi", SL_DEFAULT_DPI);
-  if (get (L, 1, "panels") != LUA_TTABLE)
-    sl_lua_fail (L, "%s.panels: expected a list of panels, got %s", what,
-                 luaL_typename (L, -1));
+  spec.dpi = sl_lua_int (L, 1, what, "dpi", SL_DEFAULT_DPI);
+  get (L, 1, "panels");
   n = lua_rawlen (L, 2);
-  if (n == 0) sl_lua_fail (L, "%s: the figure has no panels", what);
   box = lua_newuserdatauv (L, sizeof *box, 0);
   *box = NULL;
   luaL_setmetatable (L, FIGURE);
@@ -416,9 +374,7 @@ static int figure_new (lua_State *L) {
       snprintf (name, sizeof name, "%.60s", what);
     else
       snprintf (name, sizeof name, "%.60s: panel %zu", what, i);
-    if (lua_rawgeti (L, 2, (lua_Integer)i) != LUA_TTABLE)
-      sl_lua_fail (L, "%s: expected a table, got %s", name,
-                   luaL_typename (L, -1));
+    lua_rawgeti (L, 2, (lua_Integer)i);
     add_panel (L, *box, 4, name);
     lua_settop (L, 3);
   }

@@ -49,20 +49,17 @@ static sl_tensor **get_list (lua_State *L, int index, const char *what,
 }
 
 /* measure_sinks { program =, inputs = { }, batch = { }, output = { W_O, ... }
-** or nil, and what sl_measuring says: layers =, heads =, tokens =, trigger =,
-** length =, start =, documents =, group =, groups =, maps = false, keep = { {
-** layer, head }, ... }, threshold = 0.3, thresholds = { }, measures = { },
-** share_rows = 64, dormant = 0.89, virtual_keys = 0, registers = 0, null_mass =
-** false, dtype = of the maps, "f64" }
+** or nil, layers =, heads =, tokens =, group =, groups =, virtual_keys = 0,
+** registers = 0, null_mass = false, dtype = of the maps, "f64", and the options
+** of lab.sinks }
 ** -> { samples, tokens, threshold, heads = { { layer =, head =, first_mean =,
 **      ... }, ... }; with maps: mean, std = tensors (layers, heads, query, key)
 **      and outside = mean mass on nothing, then on every key before the tokens:
-**      (layers, heads, query, 1 + virtual_keys + registers); with keep: kept = a list
-**      of the same a head; column, ... = tensors (layers, heads, position) } */
+**      (layers, heads, query, 1 + virtual_keys + registers); with keep: kept = a
+**      list of the same a head; column, ... = tensors (layers, heads, position) }
+*/
 static int measure_sinks (lua_State *L) {
   static const char what[] = "lab.sinks";
-  static const char *const keys[] = { "program", "inputs",         "batch",
-                                      "output",  SL_SINKS_OPTIONS, NULL };
   sl_sinks_spec spec = { 0 };
   sl_sinks **found;
   sl_dtype dtype;
@@ -71,7 +68,6 @@ static int measure_sinks (lua_State *L) {
   luaL_checktype (L, 1, LUA_TTABLE);
   luaL_checkstack (L, 40, what);
   lua_settop (L, 1);
-  sl_lua_known (L, 1, what, keys);
   lua_newtable (L); /* 2: keeps arrays alive */
   lua_pushliteral (L, "program");
   lua_rawget (L, 1);
@@ -102,7 +98,6 @@ static int measure_sinks (lua_State *L) {
 ** } -> (samples, tokens): 0 plain, 1 first, 2 trigger, 3 boundary, 4 padded. */
 static int row_classes (lua_State *L) {
   static const char what[] = "row_classes";
-  static const char *const keys[] = { "samples", SL_SINKS_OPTIONS, NULL };
   sl_measuring m;
   sl_dtype dtype;
   sl_tensor *t;
@@ -112,7 +107,6 @@ static int row_classes (lua_State *L) {
   luaL_checktype (L, 1, LUA_TTABLE);
   luaL_checkstack (L, 40, what);
   lua_settop (L, 1);
-  sl_lua_known (L, 1, what, keys);
   lua_newtable (L); /* 2: keeps arrays alive */
   dim[0] = (ptrdiff_t)sl_lua_integer (L, 1, what, "samples", 1);
   sl_lua_read_measuring (L, 1, 2, what, (long)dim[0], &m, &dtype);
@@ -172,15 +166,12 @@ static int free_box (lua_State *L) {
 ** at once. */
 static int sink_collector (lua_State *L) {
   static const char what[] = "lab.sinks.collect";
-  static const char *const keys[] = { "samples", "batch", SL_SINKS_OPTIONS,
-                                      NULL };
   sl_collect_spec spec = { .parts = 1, .calls = 1 };
   box *b;
   sl_error e;
   luaL_checktype (L, 1, LUA_TTABLE);
   luaL_checkstack (L, 40, what);
   lua_settop (L, 1);
-  sl_lua_known (L, 1, what, keys);
   b = lua_newuserdatauv (L, sizeof *b, 2);
   *b = (box){ 0 };
   luaL_setmetatable (L, COLLECTOR);

@@ -4,13 +4,6 @@
 #include "lua/lua_common.h"
 #include "sinks/sinks.h"
 
-/* Names of the options of a measurement; NULL-ended lists repeat them. */
-#define SL_SINKS_OPTIONS                                                  \
-  "layers", "heads", "tokens", "trigger", "length", "start", "documents", \
-      "group", "groups", "maps", "keep", "threshold", "thresholds",       \
-      "measures", "share_rows", "dormant", "virtual_keys", "registers",   \
-      "null_mass", "dtype"
-
 /* Reads the options in the table at 'index' into m, without output. What m
 ** points to are userdata kept alive by the table at 'anchor'. Raises on
 ** mistakes, which 'what' begins. */

@@ -1,4 +1,5 @@
-/* lua_sinks_read.c - the options of a measurement, read from a Lua table. */
+/* lua_sinks_read.c - the options of a measurement, read from a Lua table that
+** scripts/sinklab/measure has checked and filled. */
 #include "lua/lua_sinks.h"
 #include <string.h>
 
@@ -164,11 +165,11 @@ void sl_lua_read_measuring (lua_State *L, int index, int anchor,
   m->tokens = integer (&r, "tokens", 0, 1, 1 << 24, count);
   m->virtual_keys = integer (&r, "virtual_keys", 0, 0, 1 << 16, extra);
   m->registers = integer (&r, "registers", 0, 0, 1 << 16, extra);
-  m->share_rows = integer (&r, "share_rows", 64, 1, 1 << 24, count);
+  m->share_rows = integer (&r, "share_rows", 1, 1, 1 << 24, count);
   m->null_mass = sl_lua_boolean (L, index, what, "null_mass", 0);
   m->maps = sl_lua_boolean (L, index, what, "maps", 0);
-  m->threshold = sl_lua_number (L, index, what, "threshold", 0.3);
-  m->dormant = sl_lua_number (L, index, what, "dormant", 0.89);
+  m->threshold = sl_lua_number (L, index, what, "threshold", 0);
+  m->dormant = sl_lua_number (L, index, what, "dormant", 0);
   read_labels (&r, m);
   read_thresholds (&r, m);
   read_keep (&r, m);

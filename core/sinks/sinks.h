@@ -91,11 +91,11 @@ typedef struct sl_measuring {
   int maps;                 /* 1: mean and std over samples of every weight */
   int keeps;                /* heads to keep in full, */
   const sl_head_name *keep; /* their names; not with maps */
-  double threshold;         /* eps of the sink rate: 0.3 */
+  double threshold;         /* eps of the sink rate */
   int thresholds;           /* of the curve, */
   const double *curve;      /* at most SL_MOST_THRESHOLDS */
-  int share_rows;           /* last rows of a segment for shares: 64 */
-  double dormant;           /* weight from which a row is dormant: 0.89 */
+  int share_rows;           /* last rows of a segment for shares */
+  double dormant;           /* weight from which a row is dormant */
 } sl_measuring;
 
 typedef struct sl_sinks_spec {

@@ -1,5 +1,10 @@
 --- sinks.lua - sinklab sinks: the attention sinks of a language model.
+local check = require "sinklab.base.check"
 local command = require "sinklab.cli.command"
+local schema = require "sinklab.base.schema"
+
+-- Its range and its default are those of lab.sinks.
+local threshold = schema.rules(require "sinklab.measure.measures".rows).threshold
 
 -- At once, unless --batch says otherwise: memory grows with it, speed hardly does.
 local BATCH_TOKENS = 1024
@@ -28,7 +33,8 @@ end
 
 local function threshold_of(s)
   local x = command.kinds.number(s)
-  return x and x > 0 and x <= 1 and x, "a number above 0 and at most 1"
+  return x and x > threshold.above and x <= threshold.max and x,
+      "a number " .. check.limits(threshold)
 end
 
 --- "NAME" or "NAME:OPTION=VALUE,OPTION=VALUE".
@@ -156,7 +162,7 @@ local function run_sinks(words, given)
   local head_scan = require "sinklab.lm.head_scan"
   local what = "sinks"
   given.tokens, given.samples = given.tokens or 64, given.samples or 100
-  given.threshold = given.threshold or 0.3
+  given.threshold = given.threshold or threshold.default
   local changes = changes_of(given)
   local model, message = lm.open(words[1])
   if not model then command.refuse("%s", message) end
@@ -233,7 +239,8 @@ with each of these changes, and the change in loss is over the same tokens.]],
     { "pack", doc = "all samples as documents of one sequence, kept apart" },
     { "batch", "N", kind = "count",
       doc = "samples at once, default 1024 tokens; changes no result" },
-    { "threshold", "EPS", kind = threshold_of, doc = "of Sink_1, default 0.3" },
+    { "threshold", "EPS", kind = threshold_of,
+      doc = "of Sink_1, default " .. threshold.default },
     { "keep", "L:H,...", kind = heads_of, doc = "heads to keep and draw in full" },
     { "drop-first", doc = "change: without the first token" },
     { "move-first", "K", kind = "count", doc = "change: the first token at position K" },
