@@ -73,7 +73,7 @@ START_TEST (axes_of_bars) {
                             .n = 1,
                             .series = &s,
                             .ylog = cases[i].log });
-    r = &f->panel[0].bars.y.range;
+    r = &f->panel[0].axes.y.range;
     CLOSE (r->min, cases[i].lo, 1e-12, 1e-4, "case %zu: low end", i);
     CLOSE (r->max, cases[i].hi, 1e-12, 1e-4, "case %zu: high end", i);
     sl_figure_free (f);
@@ -211,8 +211,7 @@ START_TEST (shared_axes) {
                                   .series = &s });
     }
     for (int p = 0; p < 4; p++) {
-      const sl_range *r =
-          kind ? &f->panel[p].bars.y.range : &f->panel[p].lines.y.range;
+      const sl_range *r = &f->panel[p].axes.y.range;
       CLOSE (r->min, -1.3, 0, 1e-12, "kind %d panel %d: low end", kind, p);
       CLOSE (r->max, 9.3, 0, 1e-12, "kind %d panel %d: high end", kind, p);
     }

@@ -3,8 +3,9 @@
 ** The same figure gives the same bytes: what Cairo takes from the clock or
 ** counts from the start of the process is replaced. */
 #include "base/file.h"
-#include "plot/cairo_api.h"
 #include "plot/layout.h"
+#include <cairo-pdf.h>
+#include <cairo-svg.h>
 #include <math.h>
 #include <string.h>
 

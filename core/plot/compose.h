@@ -1,5 +1,5 @@
-/* compose.h - what the two halves of the layout share: label.c measures and
-** places text, layout.c the panels. */
+/* compose.h - the parts of the layout: label.c measures and places text,
+** legend.c the colour bar and the legend, layout.c the panels. */
 #ifndef SL_COMPOSE_H
 #define SL_COMPOSE_H
 #include "plot/layout.h"
@@ -29,12 +29,10 @@ sl_box sl_block_size (sl_work *w, sl_role role, const char *text, double width);
 /* n bytes of one line in this box, a copy; 'vertical': it reads upwards. */
 void sl_add_label (sl_work *w, sl_role role, int vertical, const char *text,
                    size_t n, sl_box box);
-/* Lines centred on x, from y down. */
-void sl_put_block (sl_work *w, sl_role role, const char *text, double width,
-                   double x, double y);
-/* Lines that read upwards, centred on y, from x to the right. */
-void sl_put_vertical (sl_work *w, sl_role role, const char *text, double width,
-                      double x, double y);
+/* Lines wrapped to 'width', centred on x, from y down; 'vertical': lines that read
+** upwards, centred on y, from x to the right. */
+void sl_put_text (sl_work *w, sl_role role, int vertical, const char *text,
+                  double width, double x, double y);
 
 /* Labels of ticks. */
 double sl_tick_width (sl_work *w, const sl_ticks *t, int i);
@@ -51,4 +49,18 @@ double sl_tick_at (const sl_panel *p, const sl_bar *bar, sl_axis axis,
 ** upright, which *upright then says (NULL: never). */
 void sl_fit_ticks (sl_work *w, const sl_panel *p, const sl_bar *bar,
                    sl_axis axis, double length, sl_ticks *t, int *upright);
+
+/* legend.c. bar_need: width of a colour bar of that height with its labels.
+** place_bar: from (x, y) down. */
+double sl_bar_need (sl_work *w, sl_bar *bar, const sl_heat_data *heat,
+                    double height);
+void sl_place_bar (sl_work *w, sl_bar *bar, double x, double y);
+/* legend_need: width of the legend of a panel, 0 for none; *high: its height. */
+double sl_legend_need (sl_work *w, const sl_panel *p, sl_legend *legend,
+                       double *high);
+void sl_place_legend (sl_work *w, sl_legend *l, double x, double y);
+
+static inline void sl_widen (double *x, double y) {
+  if (y > *x) *x = y;
+}
 #endif

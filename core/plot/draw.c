@@ -78,7 +78,7 @@ static void draw_legend (cairo_t *cr, const sl_legend *l) {
   sl_box sample = l->first;
   const char *name;
   if (!l->panel) return;
-  for (int i = 0; (name = l->panel->kind->entry (l->panel, i)) != NULL; i++) {
+  for (int i = 0; (name = sl_axes_entry (l->panel, i)) != NULL; i++) {
     if (!*name) continue;
     l->panel->kind->sample (l->panel, i, cr, &sample);
     sample.y += l->step;

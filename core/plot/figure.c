@@ -182,11 +182,16 @@ int sl_figure_bars (sl_figure *f, const sl_bars *bars, sl_error *e) {
   return p ? join (f, p, sl_bars_fill (p, bars, e), e) : -1;
 }
 
+/* The notes so far, with a space behind the last one. */
+static sl_bytes *next_note (sl_bytes *out) {
+  if (out->n && out->data[out->n - 1] != '\n') sl_bytes_put (out, " ");
+  return out;
+}
+
 void sl_figure_notes (const sl_figure *f, int coarse, sl_bytes *out) {
   size_t rows = 1, cols = 1, left_out = 0;
   size_t skipped = 0;
   int differ = 0, nan = 0, masked = 0, heats = 0;
-  const char *space = "";
   for (int i = 0; i < f->n; i++) {
     const sl_panel *p = &f->panel[i];
     if (p->kind == &sl_heat_kind) {
@@ -201,32 +206,21 @@ void sl_figure_notes (const sl_figure *f, int coarse, sl_bytes *out) {
       masked |= h->mask_upper;
       if (h->first_key > 1) skipped = h->first_key - 1;
     } else
-      left_out +=
-          p->kind == &sl_lines_kind ? p->lines.left_out : p->bars.left_out;
+      left_out += p->axes.left_out;
   }
-  if (rows > 1 || cols > 1) {
-    sl_bytes_format (out, "Each colour is the largest of %s%zu x %zu cells.",
+  if (rows > 1 || cols > 1)
+    sl_bytes_format (next_note (out),
+                     "Each colour is the largest of %s%zu x %zu cells.",
                      differ ? "up to " : "", rows, cols);
-    space = " ";
-  }
-  if (skipped) {
-    sl_bytes_format (out,
-                     skipped > 1 ? "%sKeys 1 to %zu are left out."
-                                 : "%sKey %zu is left out.",
-                     space, skipped);
-    space = " ";
-  }
-  if (nan) {
-    sl_bytes_format (out, "%sGrey: no value.", space);
-    space = " ";
-  }
-  if (masked) {
-    sl_bytes_format (out, "%sLight grey: keys after the query.", space);
-    space = " ";
-  }
+  if (skipped == 1) sl_bytes_format (next_note (out), "Key 1 is left out.");
+  if (skipped > 1)
+    sl_bytes_format (next_note (out), "Keys 1 to %zu are left out.", skipped);
+  if (nan) sl_bytes_format (next_note (out), "Grey: no value.");
+  if (masked)
+    sl_bytes_format (next_note (out), "Light grey: keys after the query.");
   if (left_out)
-    sl_bytes_format (out,
-                     "%sNot shown: %zu point%s that a logarithmic axis "
-                     "or infinity excludes.",
-                     space, left_out, left_out == 1 ? "" : "s");
+    sl_bytes_format (
+        next_note (out),
+        "Not shown: %zu point%s that a logarithmic axis or infinity excludes.",
+        left_out, left_out == 1 ? "" : "s");
 }

@@ -29,7 +29,6 @@ void sl_font_select (cairo_t *cr, sl_role role) {
 }
 
 int sl_font_open (sl_font *f, sl_error *e) {
-  if (sl_cairo_load (e)) return -1;
   f->surface = cairo_image_surface_create (CAIRO_FORMAT_A8, 1, 1);
   f->cr = cairo_create (f->surface);
   for (int role = 0; role < SL_ROLES; role++) {

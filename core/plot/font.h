@@ -2,7 +2,7 @@
 #ifndef SL_FONT_H
 #define SL_FONT_H
 #include "base/error.h"
-#include "plot/cairo_api.h"
+#include <cairo.h>
 #include <stddef.h>
 
 typedef enum sl_role {
@@ -22,7 +22,6 @@ typedef struct sl_font {
   double ascent[SL_ROLES], height[SL_ROLES]; /* points */
 } sl_font;
 
-/* The first one loads Cairo: nothing of it is called before. */
 int sl_font_open (sl_font *f, sl_error *e);
 void sl_font_close (sl_font *f);
 

@@ -293,9 +293,7 @@ static void draw (const sl_panel *p, cairo_t *cr, const sl_box *plot,
   double w = plot->w * (double)(cols * coarse_cols) / (double)h->n_cols;
   double t = plot->h * (double)(rows * coarse_rows) / (double)h->n_rows;
   cairo_surface_t *s;
-  cairo_save (cr);
-  cairo_rectangle (cr, plot->x, plot->y, plot->w, plot->h);
-  cairo_clip (cr);
+  sl_clip (cr, plot);
   if (r->cells && r->coarse == 1)
     draw_cells (h, cr, plot);
   else {
@@ -334,11 +332,6 @@ static int share (sl_figure *f, int count, sl_error *e) {
   return 0;
 }
 
-static const char *entry (const sl_panel *p, int i) {
-  (void)p, (void)i;
-  return NULL;
-}
-
 const sl_panel_kind sl_heat_kind = { .name = "a heat map",
                                      .has_bar = 1,
                                      .drop = drop,
@@ -346,6 +339,5 @@ const sl_panel_kind sl_heat_kind = { .name = "a heat map",
                                      .size = size,
                                      .ticks = ticks,
                                      .along = along,
-                                     .entry = entry,
                                      .draw = draw,
                                      .text = sl_heat_text };

@@ -44,7 +44,7 @@ static void put_row (const view *v, size_t row, sl_bytes *out) {
       sl_put_spaces (out, v->cell);
     }
   }
-  if (v->style->colours != SL_TEXT_PLAIN) sl_bytes_put (out, "\033[0m");
+  sl_put_uncolour (out, v->style);
 }
 
 /* Label of the tick of positions first..last, or "". */

@@ -61,29 +61,18 @@ void sl_add_label (sl_work *w, sl_role role, int vertical, const char *text,
   l->label[l->n_labels++] = (sl_label){ copy, role, vertical, box };
 }
 
-/* Lines centred on x, from y down. */
-void sl_put_block (sl_work *w, sl_role role, const char *text, double width,
-                   double x, double y) {
+void sl_put_text (sl_work *w, sl_role role, int vertical, const char *text,
+                  double width, double x, double y) {
   double wide, high = w->font.height[role];
   if (!*text) return;
-  for (; text; y += high) {
+  while (text) {
     const char *line = text;
     size_t n;
     text = next_line (w, role, text, width, &n, &wide);
-    sl_add_label (w, role, 0, line, n, (sl_box){ x - wide / 2, y, wide, high });
-  }
-}
-
-/* Lines that read upwards, centred on y, from x to the right. */
-void sl_put_vertical (sl_work *w, sl_role role, const char *text, double width,
-                      double x, double y) {
-  double wide, high = w->font.height[role];
-  if (!*text) return;
-  for (; text; x += high) {
-    const char *line = text;
-    size_t n;
-    text = next_line (w, role, text, width, &n, &wide);
-    sl_add_label (w, role, 1, line, n, (sl_box){ x, y - wide / 2, high, wide });
+    sl_add_label (w, role, vertical, line, n,
+                  vertical ? (sl_box){ x, y - wide / 2, high, wide }
+                           : (sl_box){ x - wide / 2, y, wide, high });
+    *(vertical ? &x : &y) += high;
   }
 }
 

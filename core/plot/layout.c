@@ -14,88 +14,15 @@ enum {
   TITLE_GAP = 5,   /* below titles */
   COLUMN_GAP = 14, /* between panels */
   ROW_GAP = 10,
-  BAR_GAP = 8, /* between a plot and its colour bar or legend */
-  BAR_WIDTH = 9,
-  SAMPLE_WIDTH = 18, /* of a line in a legend */
-  LEAST_TEXT = 210,  /* titles and captions are not wrapped below this */
+  BAR_GAP = 8,      /* between a plot and its colour bar or legend */
+  LEAST_TEXT = 210, /* titles and captions are not wrapped below this */
   HIGHEST_BAR = 300
 };
-
-static void widen (double *x, double y) {
-  if (y > *x) *x = y;
-}
 
 /* Up to whole pixels, so that the cells of heat maps stay sharp. */
 static double snap (const sl_work *w, double x) {
   double pixel = 72.0 / w->l->figure->dpi;
   return ceil (x / pixel - 1e-6) * pixel;
-}
-
-/* ---- colour bars ---- */
-
-/* Width of a bar with its labels. */
-static double bar_need (sl_work *w, sl_bar *bar, const sl_heat_data *heat,
-                        double height) {
-  bar->heat = heat;
-  bar->box.h = height;
-  sl_fit_ticks (w, NULL, bar, SL_Y,
-                height - SL_ARROW * (bar->above + bar->below), &bar->ticks,
-                NULL);
-  return BAR_WIDTH + SL_TICK_LENGTH + 2 + sl_widest_tick (w, &bar->ticks) +
-         (*heat->quantity ? SL_GAP : 0) +
-         sl_block_size (w, SL_AXIS_LABEL, heat->quantity, height).h;
-}
-
-/* A bar from (x, y) down, of the height that bar_need was asked for. */
-static void place_bar (sl_work *w, sl_bar *bar, double x, double y) {
-  double height = bar->box.h, high = w->font.height[SL_TICK_LABEL], text;
-  bar->box = (sl_box){ x, y + SL_ARROW * bar->above, BAR_WIDTH,
-                       height - SL_ARROW * (bar->above + bar->below) };
-  text = x + BAR_WIDTH + SL_TICK_LENGTH + 2;
-  for (int i = 0; i < bar->ticks.n; i++)
-    sl_put_tick (w, &bar->ticks, i, 0, text,
-                 bar->box.y - high / 2 +
-                     sl_tick_at (NULL, bar, SL_Y, &bar->ticks, i, bar->box.h));
-  sl_put_vertical (w, SL_AXIS_LABEL, bar->heat->quantity, height,
-                   text + sl_widest_tick (w, &bar->ticks) + SL_GAP,
-                   y + height / 2);
-}
-
-/* ---- legends ---- */
-
-/* Width of the legend with the gap before it, 0 for none; *high: its height. */
-static double legend_need (sl_work *w, const sl_panel *p, sl_legend *legend,
-                           double *high) {
-  double most = 0;
-  const char *name;
-  int entries = 0;
-  for (int i = 0; (name = p->kind->entry (p, i)) != NULL; i++) {
-    if (!*name) continue;
-    entries++;
-    widen (&most, sl_font_width (&w->font, SL_LEGEND, name, strlen (name)));
-  }
-  *high = 0;
-  if (entries == 0) return 0;
-  legend->panel = p;
-  legend->step = w->font.height[SL_LEGEND] + 2;
-  *high = entries * legend->step;
-  return SAMPLE_WIDTH + 4 + most;
-}
-
-static void place_legend (sl_work *w, sl_legend *l, double x, double y) {
-  double high = w->font.height[SL_LEGEND];
-  const char *name;
-  if (!l->panel) return;
-  l->first = (sl_box){ x, y, SAMPLE_WIDTH, high };
-  for (int i = 0; (name = l->panel->kind->entry (l->panel, i)) != NULL; i++) {
-    size_t n = strlen (name);
-    if (n == 0) continue;
-    sl_add_label (w, SL_LEGEND, 0, name, n,
-                  (sl_box){ x + SAMPLE_WIDTH + 4, y,
-                            sl_font_width (&w->font, SL_LEGEND, name, n),
-                            high });
-    y += l->step;
-  }
 }
 
 /* ---- panels ---- */
@@ -121,21 +48,21 @@ static void measure_ticks (sl_work *w, const sl_panel *p, sl_place *at,
   }
   if (at->show_x) {
     double widest = sl_widest_tick (w, &at->x);
-    widen (&n->under, SL_TICK_LENGTH + 2 + (at->upright ? widest : high));
+    sl_widen (&n->under, SL_TICK_LENGTH + 2 + (at->upright ? widest : high));
     for (int i = 0; i < at->x.n; i++) {
       double x = sl_tick_at (p, NULL, SL_X, &at->x, i, n->w);
       double half = (at->upright ? high : sl_tick_width (w, &at->x, i)) / 2;
-      widen (&n->before, half - x);
-      widen (&n->after, x + half - n->w);
+      sl_widen (&n->before, half - x);
+      sl_widen (&n->after, x + half - n->w);
     }
   }
   if (at->show_y) {
-    widen (&n->before, SL_TICK_LENGTH + 2 + sl_widest_tick (w, &at->y));
+    sl_widen (&n->before, SL_TICK_LENGTH + 2 + sl_widest_tick (w, &at->y));
     for (int i = 0; i < at->y.n; i++) {
       double y = sl_tick_at (p, NULL, SL_Y, &at->y, i, n->h);
       if (!at->y.label[i][0]) continue;
-      widen (&n->over, high / 2 - y);
-      widen (&n->under, y + high / 2 - n->h);
+      sl_widen (&n->over, high / 2 - y);
+      sl_widen (&n->under, y + high / 2 - n->h);
     }
   }
 }
@@ -146,12 +73,12 @@ static void measure_right (sl_work *w, const sl_panel *p, sl_place *at,
   double high;
   if (p->kind->has_bar) {
     at->bar.above = p->heat.any_above, at->bar.below = p->heat.any_below;
-    n->right = bar_need (w, &at->bar, &p->heat, n->h);
-    widen (&n->over, w->font.height[SL_TICK_LABEL] / 2);
+    n->right = sl_bar_need (w, &at->bar, &p->heat, n->h);
+    sl_widen (&n->over, w->font.height[SL_TICK_LABEL] / 2);
     return;
   }
-  n->right = legend_need (w, p, &at->legend, &high);
-  widen (&n->under, high - n->h);
+  n->right = sl_legend_need (w, p, &at->legend, &high);
+  sl_widen (&n->under, high - n->h);
 }
 
 static void measure (sl_work *w, int index) {
@@ -175,14 +102,15 @@ static void measure (sl_work *w, int index) {
     xlabel = sl_block_size (w, SL_AXIS_LABEL, p->xlabel, n->w);
     ylabel = sl_block_size (w, SL_AXIS_LABEL, p->ylabel, n->h);
     measure_right (w, p, at, n);
-    widen (&tall, ylabel.w);
+    sl_widen (&tall, ylabel.w);
     if (p->kind->has_bar)
-      widen (&tall, sl_block_size (w, SL_AXIS_LABEL, p->heat.quantity, n->h).w);
+      sl_widen (&tall,
+                sl_block_size (w, SL_AXIS_LABEL, p->heat.quantity, n->h).w);
   }
   /* Upright text that is longer than the plot is high keeps the title and the x
   ** label away; then these may be wider than the plot. */
-  widen (&n->over, (tall - n->h) / 2);
-  widen (&n->under, (tall - n->h) / 2);
+  sl_widen (&n->over, (tall - n->h) / 2);
+  sl_widen (&n->under, (tall - n->h) / 2);
   wide = (fmax (title.w, xlabel.w) - n->w) / 2;
   n->top = n->over;
   if (title.h > 0) {
@@ -199,8 +127,8 @@ static void measure (sl_work *w, int index) {
   if (side.h > 0) n->left += SL_GAP + side.h;
   if (n->right > 0) n->after = fmax (n->after + 2, BAR_GAP);
   n->right += n->after;
-  widen (&n->left, wide);
-  widen (&n->right, wide);
+  sl_widen (&n->left, wide);
+  sl_widen (&n->right, wide);
 }
 
 /* The plot's corner at (x, y). */
@@ -212,8 +140,8 @@ static void place (sl_work *w, int index, double x, double y) {
   double high = w->font.height[SL_TICK_LABEL], left = x - n->before;
   sl_box title = sl_block_size (w, SL_PANEL_TITLE, p->title, n->w);
   at->plot = (sl_box){ x, y, n->w, n->h };
-  sl_put_block (w, SL_PANEL_TITLE, p->title, n->w, x + n->w / 2,
-                y - n->over - title.h);
+  sl_put_text (w, SL_PANEL_TITLE, 0, p->title, n->w, x + n->w / 2,
+               y - n->over - title.h);
   for (int i = 0; at->show_x && i < at->x.n; i++) {
     double wide = at->upright ? high : sl_tick_width (w, &at->x, i);
     sl_put_tick (w, &at->x, i, at->upright,
@@ -226,15 +154,15 @@ static void place (sl_work *w, int index, double x, double y) {
                  y + sl_tick_at (p, NULL, SL_Y, &at->y, i, n->h) - high / 2);
   if (!f->shared) {
     sl_box ylabel = sl_block_size (w, SL_AXIS_LABEL, p->ylabel, n->h);
-    sl_put_block (w, SL_AXIS_LABEL, p->xlabel, n->w, x + n->w / 2,
-                  y + n->h + n->under);
+    sl_put_text (w, SL_AXIS_LABEL, 0, p->xlabel, n->w, x + n->w / 2,
+                 y + n->h + n->under);
     if (ylabel.h > 0) left -= SL_GAP + ylabel.h;
-    sl_put_vertical (w, SL_AXIS_LABEL, p->ylabel, n->h, left, y + n->h / 2);
-    if (p->kind->has_bar) place_bar (w, &at->bar, x + n->w + n->after, y);
-    place_legend (w, &at->legend, x + n->w + n->after, y);
+    sl_put_text (w, SL_AXIS_LABEL, 1, p->ylabel, n->h, left, y + n->h / 2);
+    if (p->kind->has_bar) sl_place_bar (w, &at->bar, x + n->w + n->after, y);
+    sl_place_legend (w, &at->legend, x + n->w + n->after, y);
   }
   left -= SL_GAP + sl_block_size (w, SL_PANEL_TITLE, p->side, n->h).h;
-  sl_put_vertical (w, SL_PANEL_TITLE, p->side, n->h, left, y + n->h / 2);
+  sl_put_text (w, SL_PANEL_TITLE, 1, p->side, n->h, left, y + n->h / 2);
 }
 
 /* ---- the page ---- */
@@ -270,10 +198,10 @@ static void measure_panels (sl_work *w, grid *g) {
     int r = i / f->columns, c = i % f->columns;
     const sl_need *n = &w->panel[i];
     measure (w, i);
-    widen (&w->left[c], n->left), widen (&w->width[c], n->w);
-    widen (&w->right[c], n->right);
-    widen (&w->top[r], n->top), widen (&w->height[r], n->h);
-    widen (&w->bottom[r], n->bottom);
+    sl_widen (&w->left[c], n->left), sl_widen (&w->width[c], n->w);
+    sl_widen (&w->right[c], n->right);
+    sl_widen (&w->top[r], n->top), sl_widen (&w->height[r], n->h);
+    sl_widen (&w->bottom[r], n->bottom);
   }
   /* Snapped sums: a plot begins on a pixel. */
   for (int c = 0; c < w->columns; c++) w->left[c] = snap (w, w->left[c]);
@@ -297,15 +225,15 @@ static void measure_shared (sl_work *w, grid *g) {
   if (first->kind->has_bar)
     quantity = sl_block_size (w, SL_AXIS_LABEL, first->heat.quantity, g->bar_h);
   else
-    legend_w = legend_need (w, first, &l->legend, &legend_h);
+    legend_w = sl_legend_need (w, first, &l->legend, &legend_h);
   xlabel = sl_block_size (w, SL_AXIS_LABEL, first->xlabel, g->plots_w);
   ylabel = sl_block_size (w, SL_AXIS_LABEL, first->ylabel, g->plots_h);
   side = snap (w, (xlabel.w - g->plots_w) / 2);
   tall = (fmax (ylabel.w, quantity.w) - g->plots_h) / 2;
   tall = snap (w, fmax (tall, half_tick));
-  widen (&w->left[0], side), widen (right, side);
-  widen (&w->top[0], tall), widen (bottom, tall);
-  widen (bottom, snap (w, legend_h - g->plots_h));
+  sl_widen (&w->left[0], side), sl_widen (right, side);
+  sl_widen (&w->top[0], tall), sl_widen (bottom, tall);
+  sl_widen (bottom, snap (w, legend_h - g->plots_h));
   find_extent (w, g);
   g->below = xlabel.h > 0 ? SL_GAP + xlabel.h : 0;
   g->before = snap (w, ylabel.h > 0 ? SL_GAP + ylabel.h : 0);
@@ -317,7 +245,7 @@ static void measure_shared (sl_work *w, grid *g) {
     l->bar.above |= f->panel[i].heat.any_above;
     l->bar.below |= f->panel[i].heat.any_below;
   }
-  g->after = BAR_GAP + bar_need (w, &l->bar, &first->heat, g->bar_h);
+  g->after = BAR_GAP + sl_bar_need (w, &l->bar, &first->heat, g->bar_h);
 }
 
 /* The corner of all that belongs to the panels is (x, y). */
@@ -326,14 +254,14 @@ static void place_shared (sl_work *w, const grid *g, double x, double y) {
   const sl_panel *first = &l->figure->panel[0];
   const double top = y + w->top[0], left = x + g->before + w->left[0];
   const double beside = x + g->before + g->w + BAR_GAP;
-  sl_put_block (w, SL_AXIS_LABEL, first->xlabel, g->plots_w,
-                left + g->plots_w / 2, y + g->h + SL_GAP);
-  sl_put_vertical (w, SL_AXIS_LABEL, first->ylabel, g->plots_h, x,
-                   top + g->plots_h / 2);
+  sl_put_text (w, SL_AXIS_LABEL, 0, first->xlabel, g->plots_w,
+               left + g->plots_w / 2, y + g->h + SL_GAP);
+  sl_put_text (w, SL_AXIS_LABEL, 1, first->ylabel, g->plots_h, x,
+               top + g->plots_h / 2);
   if (first->kind->has_bar)
-    place_bar (w, &l->bar, beside, top + (g->plots_h - g->bar_h) / 2);
+    sl_place_bar (w, &l->bar, beside, top + (g->plots_h - g->bar_h) / 2);
   else
-    place_legend (w, &l->legend, beside, top);
+    sl_place_legend (w, &l->legend, beside, top);
 }
 
 /* Returns where the last row ends. */
@@ -368,12 +296,12 @@ static void compose (sl_work *w, const char *caption) {
   l->width = snap (w, fmax (content, fmax (title.w, note.w)) + 2 * PAGE_MARGIN);
   x = snap (w, (l->width - content) / 2);
   y = PAGE_MARGIN;
-  sl_put_block (w, SL_TITLE, f->title, wide, l->width / 2, y);
+  sl_put_text (w, SL_TITLE, 0, f->title, wide, l->width / 2, y);
   y = snap (w, y + title.h + (title.h > 0 ? TITLE_GAP + 1 : 0));
   if (f->shared) place_shared (w, &g, x, y);
   y = place_panels (w, &g, x, y) + g.below;
   if (note.h > 0) y += TITLE_GAP + 1;
-  sl_put_block (w, SL_CAPTION, caption, wide, l->width / 2, y);
+  sl_put_text (w, SL_CAPTION, 0, caption, wide, l->width / 2, y);
   l->height = ceil ((y + note.h + PAGE_MARGIN) / pixel) * pixel;
 }
 

@@ -1,119 +1,19 @@
 /* line.c - line plots: series, bands and markers. */
-#include "base/memory.h"
 #include "plot/panel.h"
 #include <math.h>
 
-/* The ranges of the points that can be shown; counts those that cannot. */
-static void measure (sl_lines_data *d) {
-  sl_span *x = &d->x, *y = &d->y;
-  x->lo = y->lo = INFINITY, x->hi = y->hi = -INFINITY;
-  for (int s = 0; s < d->n; s++) {
-    const sl_series_data *q = &d->series[s];
-    const double *column[3] = { q->y, q->low, q->high };
-    for (size_t i = 0; i < q->n; i++) {
-      int lost = !isnan (q->x[i]) && !sl_shown (q->x[i], x->asked.log);
-      for (int k = 0; k < 3; k++) {
-        double v = column[k] ? column[k][i] : NAN;
-        if (isnan (v) || isnan (q->x[i])) continue;
-        /* A band may touch zero on a log axis: it is cut at the axis. */
-        if (!sl_shown (v, y->asked.log))
-          lost |= k != 1 || !isfinite (v);
-        else if (sl_shown (q->x[i], x->asked.log)) {
-          sl_span_include (x, q->x[i]);
-          sl_span_include (y, v);
-        }
-      }
-      d->left_out += (size_t)lost;
-    }
-  }
-}
-
 int sl_lines_fill (sl_panel *p, const sl_lines *lines, sl_error *e) {
-  sl_lines_data *d = &p->lines;
   if (lines->n < 1 || !lines->series)
     return sl_fail (e, "a line plot of %d series: at least 1 is needed",
                     lines->n);
-  d->series = sl_alloc ((size_t)lines->n, sizeof *d->series);
-  if (!d->series) return sl_fail (e, "no memory for %d series", lines->n);
-  for (int i = 0; i < lines->n; i++) {
-    d->n = i + 1;
-    if (sl_series_take (&d->series[i], &lines->series[i], i + 1, "line plot",
-                        e))
-      return -1;
-  }
-  if (sl_check_aspect (lines->aspect, e) ||
-      sl_marks_copy (&d->xticks, &lines->xticks, "x ticks", e) ||
-      sl_marks_copy (&d->yticks, &lines->yticks, "y ticks", e))
-    return -1;
-  d->aspect = sl_aspect (lines->aspect);
-  d->x.asked = (sl_range){ lines->xmin, lines->xmax, lines->xlog };
-  d->y.asked = (sl_range){ lines->ymin, lines->ymax, lines->ylog };
-  measure (d);
-  if (sl_span_settle (&d->x, "x", e)) return -1;
-  return sl_span_settle (&d->y, "y", e);
-}
-
-static void drop (sl_panel *p) {
-  for (int i = 0; i < p->lines.n; i++) sl_series_drop (&p->lines.series[i]);
-  sl_free (p->lines.series);
-  sl_marks_free (&p->lines.xticks);
-  sl_marks_free (&p->lines.yticks);
-}
-
-/* Both axes and the legend are those of all panels. */
-static int share (sl_figure *f, int count, sl_error *e) {
-  const sl_lines_data *first = &f->panel[0].lines,
-                      *last = &f->panel[count - 1].lines;
-  sl_span x = first->x, y = first->y;
-  if (sl_ranges_agree (&last->x.asked, &x.asked, "x", count, e) ||
-      sl_ranges_agree (&last->y.asked, &y.asked, "y", count, e))
-    return -1;
-  if (sl_series_agree (first->series, first->n, last->series, last->n, count,
-                       e))
-    return -1;
-  for (int i = 1; i < count; i++) {
-    const sl_lines_data *d = &f->panel[i].lines;
-    x.lo = fmin (x.lo, d->x.lo), x.hi = fmax (x.hi, d->x.hi);
-    y.lo = fmin (y.lo, d->y.lo), y.hi = fmax (y.hi, d->y.hi);
-  }
-  if (sl_span_settle (&x, "x", e) || sl_span_settle (&y, "y", e)) return -1;
-  for (int i = 0; i < count; i++) {
-    f->panel[i].lines.x.range = x.range;
-    f->panel[i].lines.y.range = y.range;
-  }
-  return 0;
-}
-
-static void size (const sl_panel *p, double side, double *w, double *h) {
-  double aspect = p->lines.aspect;
-  *w = floor (side < 0 ? -side * fmin (1, aspect) : side * 1.2);
-  *h = floor (*w / aspect);
-}
-
-static void ticks (const sl_panel *p, sl_axis axis, int most, sl_ticks *t) {
-  const sl_lines_data *d = &p->lines;
-  const sl_marks_data *marks = axis == SL_X ? &d->xticks : &d->yticks;
-  const sl_range *r = axis == SL_X ? &d->x.range : &d->y.range;
-  if (marks->n)
-    sl_marks_ticks (marks, r, most, t);
-  else
-    sl_ticks_range (r, most < 9 ? most : 9, t);
-}
-
-static double along (const sl_panel *p, sl_axis axis, double at) {
-  return axis == SL_X ? sl_range_fraction (&p->lines.x.range, at)
-                      : 1 - sl_range_fraction (&p->lines.y.range, at);
-}
-
-static const char *entry (const sl_panel *p, int i) {
-  return i < p->lines.n ? p->lines.series[i].label : NULL;
+  return sl_axes_fill (p, lines, 0, e);
 }
 
 /* On the page, or at most 1000 plots beside it: no format has room for
 ** 1e300. */
 static double page (const sl_panel *p, sl_axis axis, const sl_box *b,
                     double v) {
-  double f = fmax (-1e3, fmin (1e3, along (p, axis, v)));
+  double f = fmax (-1e3, fmin (1e3, sl_axes_along (p, axis, v)));
   return axis == SL_X ? b->x + f * b->w : b->y + f * b->h;
 }
 
@@ -144,7 +44,7 @@ static size_t point (const walk *w, size_t k) {
 }
 
 static double column_of (const walk *w, size_t i) {
-  return floor (along (w->panel, SL_X, w->series->x[i]) * w->columns);
+  return floor (sl_axes_along (w->panel, SL_X, w->series->x[i]) * w->columns);
 }
 
 /* The points of step *k and those that share its column, reduced to up to
@@ -177,8 +77,8 @@ static int next_points (const walk *w, size_t *k, size_t kept[4]) {
 
 static int visible (const sl_panel *p, const sl_series_data *s, const double *y,
                     size_t i) {
-  return sl_shown (s->x[i], p->lines.x.asked.log) &&
-         sl_shown (y[i], p->lines.y.asked.log);
+  return sl_shown (s->x[i], p->axes.x.asked.log) &&
+         sl_shown (y[i], p->axes.y.asked.log);
 }
 
 static void draw_line (const sl_panel *p, const sl_series_data *s, cairo_t *cr,
@@ -291,7 +191,7 @@ static void pen_of (cairo_t *cr, int i, double alpha) {
 }
 
 static void sample (const sl_panel *p, int i, cairo_t *cr, const sl_box *b) {
-  const sl_series_data *s = &p->lines.series[i];
+  const sl_series_data *s = &p->axes.series[i];
   double y = b->y + b->h / 2;
   double middle = b->x + b->w / 2;
   if (s->low && !s->points) {
@@ -313,11 +213,9 @@ static void sample (const sl_panel *p, int i, cairo_t *cr, const sl_box *b) {
 
 static void draw (const sl_panel *p, cairo_t *cr, const sl_box *plot,
                   const sl_render *r) {
-  const sl_lines_data *d = &p->lines;
+  const sl_axes_data *d = &p->axes;
   (void)r;
-  cairo_save (cr);
-  cairo_rectangle (cr, plot->x, plot->y, plot->w, plot->h);
-  cairo_clip (cr);
+  sl_clip (cr, plot);
   for (int i = 0; i < d->n; i++)
     if (d->series[i].low && !d->series[i].points) {
       pen_of (cr, i, 0.2);
@@ -337,12 +235,7 @@ static void draw (const sl_panel *p, cairo_t *cr, const sl_box *plot,
 }
 
 const sl_panel_kind sl_lines_kind = { .name = "a line plot",
-                                      .drop = drop,
-                                      .share = share,
-                                      .size = size,
-                                      .ticks = ticks,
-                                      .along = along,
-                                      .entry = entry,
+                                      SL_AXES_KIND,
                                       .sample = sample,
                                       .draw = draw,
                                       .text = sl_lines_text };

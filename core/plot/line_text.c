@@ -6,7 +6,7 @@
 
 /* Up to 'width' values of the series, equal steps of the x axis, the last
 ** point of each step; steps without a point repeat the one before. */
-static void put_spark (const sl_lines_data *d, const sl_series_data *s,
+static void put_spark (const sl_axes_data *d, const sl_series_data *s,
                        int width, const sl_text_style *style, sl_bytes *out) {
   static const char *const block[] = { "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };
   const double *y = s->y ? s->y : s->high;
@@ -58,7 +58,7 @@ typedef struct cell {
 } cell;
 
 typedef struct canvas {
-  const sl_lines_data *d;
+  const sl_axes_data *d;
   int wide, fine;
   cell *cell; /* [HIGH][wide] */
 } canvas;
@@ -121,10 +121,9 @@ static void draw_series (const canvas *c, int i) {
 }
 
 static void put_mark (const sl_text_style *style, int series, sl_bytes *out) {
-  if (style->colours != SL_TEXT_PLAIN)
-    sl_put_colour (out, style, SL_FOREGROUND, sl_line_colour (series));
+  sl_put_colour (out, style, SL_FOREGROUND, sl_line_colour (series));
   sl_bytes_put (out, marks[series % MARKS][!style->utf8]);
-  if (style->colours != SL_TEXT_PLAIN) sl_bytes_put (out, "\033[0m");
+  sl_put_uncolour (out, style);
 }
 
 static void put_cell (const sl_text_style *style, const cell *at,
@@ -136,10 +135,9 @@ static void put_cell (const sl_text_style *style, const cell *at,
     put_mark (style, at->series - 1, out);
     return;
   }
-  if (style->colours != SL_TEXT_PLAIN)
-    sl_put_colour (out, style, SL_FOREGROUND, sl_line_colour (at->series - 1));
+  sl_put_colour (out, style, SL_FOREGROUND, sl_line_colour (at->series - 1));
   sl_bytes_put (out, braille);
-  if (style->colours != SL_TEXT_PLAIN) sl_bytes_put (out, "\033[0m");
+  sl_put_uncolour (out, style);
 }
 
 static void put_rows (const canvas *c, const sl_text_style *style, int margin,
@@ -193,7 +191,7 @@ static void put_legend (const canvas *c, const sl_text_style *style,
 
 static void put_canvas (const sl_panel *p, const sl_text_style *style,
                         int columns, sl_bytes *out) {
-  canvas c = { &p->lines, 0, 0, NULL };
+  canvas c = { &p->axes, 0, 0, NULL };
   char low[32], high[32];
   int margin, points = 0;
   for (int i = 0; i < c.d->n; i++) points |= c.d->series[i].points;
@@ -221,7 +219,7 @@ static void put_canvas (const sl_panel *p, const sl_text_style *style,
 
 static void put_sparks (const sl_panel *p, const sl_text_style *style,
                         int columns, sl_bytes *out) {
-  const sl_lines_data *d = &p->lines;
+  const sl_axes_data *d = &p->axes;
   char a[32], b[32];
   for (int i = 0; i < d->n; i++) {
     const sl_series_data *s = &d->series[i];
@@ -250,7 +248,7 @@ enum { LEAST_CANVAS = 44 };
 
 void sl_lines_text (const sl_panel *p, const sl_text_style *style, int columns,
                     sl_bytes *out) {
-  const sl_lines_data *d = &p->lines;
+  const sl_axes_data *d = &p->axes;
   int wide = columns >= LEAST_CANVAS;
   for (int i = 0; i < d->n; i++) wide |= d->series[i].points;
   sl_put_wrapped (out, style, columns, p->title);

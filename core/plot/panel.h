@@ -5,11 +5,11 @@
 #ifndef SL_PANEL_H
 #define SL_PANEL_H
 #include "plot/bytes.h"
-#include "plot/cairo_api.h"
 #include "plot/figure.h"
 #include "plot/marks.h"
 #include "plot/palette.h"
 #include "plot/ticks.h"
+#include <cairo.h>
 
 typedef struct sl_box {
   double x, y, w, h; /* points (1/72 inch) from the top left corner */
@@ -45,33 +45,24 @@ typedef struct sl_span {
   double lo, hi;
 } sl_span;
 
-typedef struct sl_lines_data {
+/* A line plot, or bars: these are series too, whose x axis has a name for each
+** group. */
+typedef struct sl_axes_data {
   int n;
   sl_series_data *series;
-  sl_span x, y;
+  size_t groups; /* of bars; 0: a line plot */
+  sl_span x, y;  /* x of bars: group g is at g */
   sl_marks_data xticks, yticks;
   double aspect;
   size_t left_out; /* points that a logarithmic axis or infinity excludes */
-} sl_lines_data;
-
-typedef struct sl_bars_data {
-  size_t groups;
-  sl_marks_data names; /* of the groups, at 1 .. groups */
-  int n;
-  sl_series_data *series; /* x is NULL */
-  sl_span y;
-  sl_marks_data yticks;
-  double aspect;
-  size_t left_out;
-} sl_bars_data;
+} sl_axes_data;
 
 typedef struct sl_panel {
   const struct sl_panel_kind *kind;
   char *title, *side, *xlabel, *ylabel; /* never NULL */
   union {
     sl_heat_data heat;
-    sl_lines_data lines;
-    sl_bars_data bars;
+    sl_axes_data axes;
   };
 } sl_panel;
 
@@ -96,8 +87,7 @@ typedef struct sl_panel_kind {
   void (*ticks) (const sl_panel *p, sl_axis axis, int most, sl_ticks *t);
   /* Where a tick sits: 0..1 from the left or from the top. */
   double (*along) (const sl_panel *p, sl_axis axis, double at);
-  /* Entry i of the legend: "" is left out; NULL behind the last. */
-  const char *(*entry) (const sl_panel *p, int i);
+  /* The sample of series i in the legend; NULL for heat maps. */
   void (*sample) (const sl_panel *p, int i, cairo_t *cr, const sl_box *b);
   void (*draw) (const sl_panel *p, cairo_t *cr, const sl_box *plot,
                 const sl_render *r);
@@ -128,25 +118,29 @@ int sl_heat_fill (sl_panel *p, const sl_heat *heat, size_t limit, sl_error *e);
 int sl_lines_fill (sl_panel *p, const sl_lines *lines, sl_error *e);
 int sl_bars_fill (sl_panel *p, const sl_bars *bars, sl_error *e);
 
-/* What line.c and bars.c share (span.c). settle: the range that was asked for,
-** completed by lo and hi and widened a little where it was free. take: a copy
-** of n points. drop: frees one. Error bars reach from low to high at x, with
-** caps of that half width; x and y are of the page. */
-void sl_span_include (sl_span *s, double x);
-int sl_span_settle (sl_span *s, const char *what, sl_error *e);
-int sl_series_take (sl_series_data *to, const sl_series *from, int number,
-                    const char *what, sl_error *e);
-void sl_series_drop (sl_series_data *s);
-/* -1 and a sentence unless the ends of the range that a panel gives, if any, are
-** those of panel 1. */
+/* The part that line plots and bars share (axes.c): copies of n series and their
+** ticks, ranges, the table of functions but for drawing and text. 'groups': of
+** bars, 0 for lines. */
+int sl_axes_fill (sl_panel *p, const sl_lines *lines, size_t groups,
+                  sl_error *e);
+void sl_axes_drop (sl_panel *p);
+int sl_axes_share (sl_figure *f, int count, sl_error *e);
+void sl_axes_size (const sl_panel *p, double side, double *w, double *h);
+void sl_axes_ticks (const sl_panel *p, sl_axis axis, int most, sl_ticks *t);
+double sl_axes_along (const sl_panel *p, sl_axis axis, double at);
+/* Entry i of the legend: "" is left out; NULL behind the last. */
+const char *sl_axes_entry (const sl_panel *p, int i);
+#define SL_AXES_KIND                                                  \
+  .drop = sl_axes_drop, .share = sl_axes_share, .size = sl_axes_size, \
+  .ticks = sl_axes_ticks, .along = sl_axes_along
+/* -1 and a sentence unless the ends of the range that a panel asks for, if any,
+** are those of panel 1. */
 int sl_ranges_agree (const sl_range *asked, const sl_range *first,
                      const char *what, int panel, sl_error *e);
-/* -1 and a sentence unless series i has the label that it has in panel 1. */
-int sl_series_agree (const sl_series_data *first, int n_first,
-                     const sl_series_data *s, int n, int panel, sl_error *e);
 int sl_shown (double x, int log); /* finite, and positive if log */
-double sl_aspect (double given);  /* 0 gives the default */
-int sl_check_aspect (double aspect, sl_error *e);
+/* Save the state of Cairo and clip to the box. */
+void sl_clip (cairo_t *cr, const sl_box *b);
+/* From low to high at x, with caps of half that width; all of the page. */
 void sl_error_bar (cairo_t *cr, double x, double low, double high, double cap);
 
 /* Heat maps. at: the value shown at a row and column when 'coarse' stored
@@ -169,7 +163,8 @@ void sl_lines_text (const sl_panel *p, const sl_text_style *style, int columns,
 
 /* Pieces of text (text.c). wrapped: broken at spaces into lines; what an ASCII
 ** terminal cannot show becomes '?'. fit: one piece of at most 'columns'
-** characters without a line end; returns how many it took. */
+** characters without a line end; returns how many it took. colour: from here
+** on; uncolour: as before; neither on terminals without colours. */
 enum { SL_FOREGROUND = 38, SL_BACKGROUND = 48 };
 void sl_put_spaces (sl_bytes *out, int n);
 int sl_text_width (const char *text); /* characters */
@@ -179,6 +174,7 @@ int sl_put_fit (sl_bytes *out, const sl_text_style *style, int columns,
                 const char *text);
 void sl_put_colour (sl_bytes *out, const sl_text_style *style, int ground,
                     sl_rgb c);
+void sl_put_uncolour (sl_bytes *out, const sl_text_style *style);
 /* The mark for t of 0..1, darkest at 1, on terminals without colour. */
 char sl_ramp (double t);
 extern const char sl_ramp_marks[]; /* all of them, lightest first */

@@ -105,10 +105,15 @@ int sl_put_fit (sl_bytes *out, const sl_text_style *style, int columns,
 
 void sl_put_colour (sl_bytes *out, const sl_text_style *style, int ground,
                     sl_rgb c) {
+  if (style->colours == SL_TEXT_PLAIN) return;
   if (style->colours == SL_TEXT_TRUE)
     sl_bytes_format (out, "\033[%d;2;%d;%d;%dm", ground, c.r, c.g, c.b);
   else
     sl_bytes_format (out, "\033[%d;5;%dm", ground, sl_terminal_colour (c));
+}
+
+void sl_put_uncolour (sl_bytes *out, const sl_text_style *style) {
+  if (style->colours != SL_TEXT_PLAIN) sl_bytes_put (out, "\033[0m");
 }
 
 const char sl_ramp_marks[] = ".:-=+*#%@";
