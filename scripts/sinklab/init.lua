@@ -1,5 +1,6 @@
 --- init.lua - the table that `require "sinklab"` gives: every part, loaded when used.
 local core = require "sinklab.core"
+local lazy = require "sinklab.base.lazy"
 
 -- Every public name. A module's value is the part of this name ...
 local modules = { task = "task", model = "model", init = "model.init_values",
@@ -28,45 +29,4 @@ for module, names in pairs {
   for name in names:gmatch "%S+" do modules[name] = { module, name } end
 end
 
-local function names()
-  local list = {}
-  for name in pairs(modules) do list[#list + 1] = name end
-  table.sort(list)
-  return list
-end
-
-local Lab = { __name = "sinklab" }
-
-function Lab.__index(lab, name)
-  local module, value = modules[name], nil
-  if type(module) == "table" then
-    value = require("sinklab." .. module[1])[module[2]]
-  elseif module then
-    value = require("sinklab." .. module)
-  else
-    local check = require "sinklab.base.check"
-    check.fail("lab.%s: no such name%s", tostring(name),
-      check.did_you_mean(name, names(), nil, "lab.%s"))
-  end
-  rawset(lab, name, value)
-  return value
-end
-
-function Lab.__newindex(_, name)
-  core.raise(("lab.%s: the library's table takes no new names"):format(
-    tostring(name)))
-end
-
-function Lab.__pairs(lab)
-  local list, i = names(), 0
-  return function()
-    i = i + 1
-    if list[i] then return list[i], lab[list[i]] end
-  end
-end
-
-function Lab.__tostring()
-  return "sinklab " .. core.version .. ": " .. table.concat(names(), " ")
-end
-
-return setmetatable({}, Lab)
+return lazy("sinklab", "lab", modules, "sinklab " .. core.version)

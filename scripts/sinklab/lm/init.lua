@@ -1,49 +1,11 @@
---- lm.lua - lab.lm: language models from files; parts are loaded when used.
-local check = require "sinklab.base.check"
+--- lab.lm: language models from files; parts are loaded when used.
+local lazy = require "sinklab.base.lazy"
 
--- name -> the module that has it, under the same name.
-local parts = {
-  file = "sinklab.lm.file",
-  linear = "sinklab.lm.file",
-  embedding = "sinklab.lm.file",
-  open = "sinklab.lm.open",
-  sinks = "sinklab.lm.measure",
-  intervene = "sinklab.lm.intervene",
-  contrast = "sinklab.lm.contrast",
-  speed = "sinklab.lm.speed",
-  random = "sinklab.lm.random",
-  tokenizer = "sinklab.lm.tokenizer",
-  info = "sinklab.lm.info",
-}
-
-local Lm = { __name = "sinklab.lm" }
-
-local function names()
-  local list = {}
-  for name in pairs(parts) do list[#list + 1] = name end
-  table.sort(list)
-  return list
+local modules = {}
+for module, names in pairs { file = "file linear embedding", open = "open",
+  measure = "sinks", intervene = "intervene", contrast = "contrast", speed = "speed",
+  random = "random", tokenizer = "tokenizer", info = "info" } do
+  for name in names:gmatch "%S+" do modules[name] = { "lm." .. module, name } end
 end
 
-function Lm.__index(lm, name)
-  local part = parts[name]
-  if not part then
-    check.fail("lab.lm.%s: no such name%s", tostring(name),
-      check.did_you_mean(name, names(), nil, "lab.lm.%s"))
-  end
-  local value = require(part)[name]
-  rawset(lm, name, value)
-  return value
-end
-
-function Lm.__pairs(lm)
-  local list, i = names(), 0
-  return function()
-    i = i + 1
-    if list[i] then return list[i], lm[list[i]] end
-  end
-end
-
-function Lm.__tostring() return "lab.lm: " .. table.concat(names(), " ") end
-
-return setmetatable({}, Lm)
+return lazy("sinklab.lm", "lab.lm", modules, "lab.lm")

@@ -1,10 +1,11 @@
---- patching.lua - a trained model with one change: another mechanism in some layers, heads
--- that are ablated, weights or values that are patched.
+--- patching.lua - a trained model with one change: another mechanism in some layers,
+-- ablated heads, patched weights or values.
 --
 -- Another row plugin gets the scores of the model's own attention, a mixer its queries,
 -- keys and values. Parameters start where the plugin says; a plugin that would have to
 -- learn something from the layer's input is refused.
 local core = require "sinklab.core"
+local attention = require "sinklab.model.attention"
 local check = require "sinklab.base.check"
 local read_heads = require "sinklab.measure.heads"
 
@@ -12,19 +13,6 @@ local patching = {}
 
 -- Inputs of a mixer that a trained layer has.
 local given_inputs = { q = true, k = true, v = true }
-
---- The plugin of "softmax1" or { "sinklogit", init = 2 }.
-local function plugin(what, given)
-  if type(given) == "string" then return core.mechanism(given, {}) end
-  if type(given) ~= "table" or type(given[1]) ~= "string" then
-    check.fail("%s: expected a plugin's name, or { NAME, OPTION = VALUE }", what)
-  end
-  local options = {}
-  for key, value in pairs(given) do
-    if key ~= 1 then options[key] = value end
-  end
-  return core.mechanism(given[1], options)
-end
 
 --- Parameters as the plugin declares that they start: list of (heads, n).
 local function parameters(what, m, heads, d_head)
@@ -63,7 +51,7 @@ end
 --- A layer's table with another mechanism.
 -- @param given  a plugin's name, or { NAME, OPTION = VALUE }
 local function with_mechanism(what, model, layer, given)
-  local c, m = model.config, plugin(what, given)
+  local c, m = model.config, attention.plugin(what, given, {})
   if m.shape == "gate" then
     check.fail("%s: '%s' is a gate; expected a row or mixer plugin", what, m.name)
   elseif m.shape == "mixer" then
@@ -135,7 +123,9 @@ function patching.changed(what, model, o)
       local dense = require "sinklab.theorem.dense_attention"
       local attend = dense.attend({ [name] = o[name] }, chosen, 0)
       -- A mixer has no weights or values that could be changed.
-      out.attend = function(call) return call.inputs and core.mixer(call) or attend(call) end
+      function out.attend(call)
+        return call.inputs and core.mixer(call) or attend(call)
+      end
     end
   end
   return out

@@ -29,7 +29,7 @@ local host_rules = schema.rules(attention.rows)
 
 --- The plugin that an option names, with its options.
 -- @param plugin_options  those that stand beside mechanism = NAME
-local function plugin(what, given, plugin_options)
+function attention.plugin(what, given, plugin_options)
   local name, own = given, plugin_options
   if type(given) == "table" then
     name, own = given[1], {}
@@ -149,10 +149,10 @@ function attention.options(what, given, shape)
   a.scale, a.causal = o.scale or a.scale, o.causal
   local most
   a.windows, most = windows_of(what, o.window)
-  a.mechanism = plugin(what .. ": attention: mechanism", o.mechanism, plugin_options)
+  a.mechanism = attention.plugin(what .. ": attention: mechanism", o.mechanism, plugin_options)
   check_shape(what, "mechanism", a.mechanism, { row = true, mixer = true })
   if o.gate then
-    a.gate = plugin(what .. ": attention: gate", o.gate, {})
+    a.gate = attention.plugin(what .. ": attention: gate", o.gate, {})
     check_shape(what, "gate", a.gate, { gate = true })
   end
   if a.mechanism.shape == "mixer" then check_mixer(what, o, a) end
