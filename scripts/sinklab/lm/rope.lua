@@ -1,46 +1,8 @@
 --- rope.lua - rotary positions of a model: which numbers rotate, by which angles.
 local core = require "sinklab.core"
+local rotary = require "sinklab.layers.rotary"
 
 local rope = {}
-
---- Divisors of the angles of n pairs and the factor of rotated queries and keys, by
--- method: what transformers calls rope_type.
-local scalings = {}
-
-function scalings.linear(o, n)
-  local divisors = {}
-  for k = 1, n do divisors[k] = o.factor end
-  return divisors, 1
-end
-
---- Llama 3.1: long waves are stretched, short ones kept, a ramp between.
-function scalings.llama3(o, n)
-  local divisors = {}
-  for k = 1, n do
-    local waves = o.original * o.base ^ (-2 * (k - 1) / (2 * n)) / (2 * math.pi)
-    local smooth = (waves - o.low) / (o.high - o.low)
-    smooth = math.max(0, math.min(1, smooth))
-    divisors[k] = 1 / ((1 - smooth) / o.factor + smooth)
-  end
-  return divisors, 1
-end
-
---- YaRN (Peng et al. 2023, arXiv 2309.00071): the same over the index of the pair.
-function scalings.yarn(o, n)
-  local function pair(turns)
-    return n * math.log(o.original / (turns * 2 * math.pi)) / math.log(o.base)
-  end
-  local low, high = pair(o.beta_fast), pair(o.beta_slow)
-  if o.truncate then low, high = math.floor(low), math.ceil(high) end
-  low, high = math.max(low, 0), math.min(high, 2 * n - 1)
-  if high - low < 1e-3 then high = low + 1e-3 end
-  local divisors = {}
-  for k = 1, n do
-    local ramp = math.max(0, math.min(1, (k - 1 - low) / (high - low)))
-    divisors[k] = 1 / (ramp / o.factor + 1 - ramp)
-  end
-  return divisors, o.magnitude
-end
 
 --- The number of a scaling under one of these names.
 local function setting(self, what, value, default)
@@ -63,11 +25,6 @@ local function rope_parameters(self)
       or {}
 end
 
---- YaRN's factor of queries and keys for a context s times as long.
-local function yarn_magnitude(s, mscale)
-  return s > 1 and 0.1 * mscale * math.log(s) + 1 or 1
-end
-
 --- Type and settings of the scaling of a GGUF file, or nil. llama.cpp multiplies YaRN's
 -- factor with attn_factor and yarn_attn_factor.
 local function gguf_scaling(self)
@@ -84,7 +41,7 @@ local function gguf_scaling(self)
     if ext and ext >= 0 and ext ~= 1 then
       self:refuse("rope.scaling.yarn_ext_factor is %g; this library follows 1", ext)
     end
-    o.attention_factor = yarn_magnitude(factor or 1, 1) * (get "scaling.attn_factor" or 1)
+    o.attention_factor = rotary.yarn_magnitude(factor or 1, 1) * (get "scaling.attn_factor" or 1)
         * (get "scaling.yarn_attn_factor" or 1)
   end
   return kind, o
@@ -125,10 +82,10 @@ local function mscale_magnitude(self, o, factor)
     self:refuse("the scaling of rotary positions has %s without %s",
       one and "mscale" or "mscale_all_dim", one and "mscale_all_dim" or "mscale")
   end
-  return yarn_magnitude(factor, one or 1) / (one and yarn_magnitude(factor, all) or 1)
+  return rotary.yarn_magnitude(factor, one or 1) / (one and rotary.yarn_magnitude(factor, all) or 1)
 end
 
---- What a method of `scalings` needs to know.
+--- What a method of rotary.scalings needs to know.
 local function settings_of(self, c, kind, o, base)
   local settings = { base = base, factor = setting(self, "factor", o.factor) }
   if kind ~= "linear" then
@@ -184,7 +141,7 @@ function rope.read(self, entry, c)
       self.metadata.original_max_position_embeddings, o.original_max_position_embeddings)
     out.magnitude = long_magnitude(self, c, o.attention_factor, out.original)
   elseif kind and kind ~= "none" then
-    local method = scalings[kind]
+    local method = rotary.scalings[kind]
     if not method then
       self:refuse("rotary positions are scaled by '%s'; this library follows default, "
         .. "linear, llama3, yarn and longrope", tostring(kind))

@@ -133,6 +133,18 @@ local transformer_options = schema.join(shared, {
     doc = "the same in layers with a window (Gemma 3)" },
   { "rotary_part", "number", default = 1, above = 0, max = 1,
     doc = "the share of a head that rotates" },
+  { "rope_scaling", "table", fields = {
+    { "type", "string", required = true, choices = { "linear", "llama3", "yarn" },
+      doc = "the method, as in config.json of transformers" },
+    { "factor", "number", required = true, min = 1, doc = "how much longer the context is" },
+    { "original_context", "number", min = 1, default_doc = "context",
+      doc = "llama3, yarn: of the unscaled positions", unit = "tokens" },
+    { "low_freq_factor", "number", above = 0, default = 1, doc = "llama3" },
+    { "high_freq_factor", "number", above = 0, default = 4, doc = "llama3" },
+    { "beta_fast", "number", above = 0, default = 32, doc = "yarn", unit = "rotations" },
+    { "beta_slow", "number", above = 0, default = 1, doc = "yarn", unit = "rotations" } },
+    doc = [[rotary angles scaled for a longer context; not in layers with a
+    rope_local_base]] },
   { "context", "integer", min = 1, default_doc = "seq_len",
     doc = "positions of the learned table" },
   { "bias", "boolean string", default = false, choices = { "qkv" }, doc = [[biases in

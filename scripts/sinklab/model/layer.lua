@@ -4,7 +4,9 @@
 -- Matrices are (outputs, inputs): head h of w_q (H d, D) has the rows (h - 1) d + 1 to h d.
 -- Parameters of a plugin are (H, width), the matrices of its inputs (outputs, D); both are
 -- called layerN.PLUGIN.NAME.
+local core = require "sinklab.core"
 local init_values = require "sinklab.model.init_values"
+local rotary = require "sinklab.layers.rotary"
 
 local layer = {}
 
@@ -85,9 +87,20 @@ local qk_norm_shapes = {
 local function rope_of(c, o, window)
   local pairs_of = ({ rotary = "interleaved", rotary_half = "half" })[o.positions]
   if not pairs_of then return nil end
-  return { d_head = c.d_head, pairs = pairs_of,
-    rotated = o.rotary_part < 1 and math.floor(c.d_head * o.rotary_part) or nil,
-    base = window > 0 and o.rope_local_base or o.rope_base }
+  local out = { d_head = c.d_head, pairs = pairs_of, base = o.rope_base,
+    rotated = o.rotary_part < 1 and math.floor(c.d_head * o.rotary_part) or nil }
+  local s = o.rope_scaling
+  if window > 0 and o.rope_local_base then
+    out.base = o.rope_local_base
+  elseif s then
+    local divisors, magnitude = rotary.scalings[s.type]({ base = o.rope_base,
+      factor = s.factor, original = s.original_context or o.context or o.task.seq_len,
+      low = s.low_freq_factor, high = s.high_freq_factor, beta_fast = s.beta_fast,
+      beta_slow = s.beta_slow, truncate = true,
+      magnitude = rotary.yarn_magnitude(s.factor, 1) }, (out.rotated or c.d_head) // 2)
+    out.divisors, out.magnitude = core.tensor(divisors, o.dtype), magnitude
+  end
+  return out
 end
 
 --- Plan the attention of layer `number` as sinklab/layers/attention.lua describes it.
