@@ -1,4 +1,4 @@
---- generate.lua - the pages that are made from the doc comments and the commands' table.
+--- generate.lua - the pages that are made from the schemas and the commands' table.
 --
 -- build/sinklab run docs/generate.lua writes docs/reference.md, or with --check ends with
 -- status 1 if that file is stale. With --pages=FOLDER, as the build calls it, it writes
@@ -32,7 +32,7 @@ local file <close> = io.open(path, "rb")
 local text = require "sinklab.help.reference".markdown()
 if file and file:read "a" == text then return end
 if opt.check then
-  error(path .. ": not what the doc comments say\n"
+  error(path .. ": not what the schemas say\n"
     .. "  try: build/sinklab run docs/generate.lua", 0)
 end
 write(path, text)

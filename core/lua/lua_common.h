@@ -1,10 +1,10 @@
-/* lua_common.h - what every binding file uses. Bindings check their arguments,
+/* lua_common.h - helpers of every binding file. Bindings read their arguments,
 ** call core and push the result; they compute nothing themselves.
 **
 ** Each lua_<layer>.c adds its functions to the table "sinklab.core", which only
-** the Lua half of the library (scripts/sinklab) requires; users see
-** "sinklab". What of them is lab's too, and every method, has its doc comment
-** in scripts/sinklab/docs/. */
+** the Lua half of the library (scripts/sinklab) requires; users see "sinklab".
+** Functions of both, and every method, are described by schemas in
+** scripts/sinklab/core_api/. */
 #ifndef SL_LUA_COMMON_H
 #define SL_LUA_COMMON_H
 #include "program/program.h"

@@ -189,7 +189,7 @@ end)
 
 -- Pages.
 
-check.test("the reference is what the doc comments say", function()
+check.test("the reference is what the schemas say", function()
   local r = sinklab("run", source .. "/docs/generate.lua", "--check")
   check.equal({ r.code, r.err, r.out }, { 0, "", "" })
 end)
@@ -205,7 +205,7 @@ check.test("a page that is stale is named", function()
   process.write(folder .. "/docs/reference.md", "old")
   r = sinklab("run", generate, "--check")
   check.equal(r.code, 1)
-  check.contains(r.err, "docs/reference.md: not what the doc comments say")
+  check.contains(r.err, "docs/reference.md: not what the schemas say")
   check.contains(r.err, "try: build/sinklab run docs/generate.lua")
 end)
 

@@ -1,5 +1,5 @@
--- test_help.lua - every public name is documented, every example runs, every option of
--- a function is in its doc comment; and how doc comments are read.
+-- test_help.lua - every public name is described, every example runs; how the texts of
+-- schemas are read.
 local check = require "check"
 local process = require "process"
 local core = require "sinklab.core"
@@ -7,51 +7,30 @@ local doc = require "sinklab.help.doc"
 local help = require "sinklab.help"
 local lab = require "sinklab"
 local contexts = require "sinklab.cli.context"
-local options = require "sinklab.base.check"
 local schema = require "sinklab.base.schema"
 
 
--- What a doc comment says.
+-- What is read of a schema's texts and of files.
 
-local function comment(text)
-  local lines = {}
-  for line in text:gmatch "[^\n]+" do lines[#lines + 1] = line end
-  return doc.comment(lines)
-end
+check.test("sentences and paragraphs, without the indentation of the file", function()
+  local summary, paragraphs = doc.text [[Softmax of x, e.g. of scores (see Fig. 2 of the
+    paper). It sums to one.
+    More of this.
 
-check.test("sentences, paragraphs, tags", function()
-  local d = comment [[
---- Softmax of x, e.g. of scores (see Fig. 2 of the paper). It sums to one.
--- More of this.
---
--- Another paragraph:
---   kept as
---   it is
--- @param x, y   tensors of
---               one shape
--- @param axis   default the last
--- @param title
--- @return tensor
--- @error no axis
--- @source Bridle 1990
--- @example
---   print(1)
---
---   if x then
---     print(2)
---   end
--- after]]
-  check.equal(d.summary, "Softmax of x, e.g. of scores (see Fig. 2 of the paper).")
-  check.equal(d.paragraphs, { { text = "It sums to one. More of this." },
+    Another paragraph:
+      kept as
+      it is
+
+    after]]
+  check.equal(summary, "Softmax of x, e.g. of scores (see Fig. 2 of the paper).")
+  check.equal(paragraphs, { { text = "It sums to one. More of this." },
     { text = "Another paragraph:" }, { text = "kept as\nit is", block = true },
     { text = "after" } })
-  check.equal(d.params, { { names = "x, y", text = "tensors of one shape" },
-    { names = "axis", text = "default the last" }, { names = "title", text = "" } })
-  check.equal({ d["return"], d.error, d.source }, { "tensor", "no axis", "Bridle 1990" })
-  check.equal(d.example, "print(1)\n\nif x then\n  print(2)\nend")
+  check.equal(doc.code_text "\n    print(1)\n\n    if x then\n      print(2)\n    end",
+    "\nprint(1)\n\nif x then\n  print(2)\nend")
 end)
 
-check.test("a file: its title, what is documented, its code", function()
+check.test("a file: its title, the code of a function", function()
   local folder = process.folder "help-file"
   local path = process.write(folder .. "/f.lua", [[
 --- f.lua - what it is for.
@@ -59,29 +38,18 @@ check.test("a file: its title, what is documented, its code", function()
 -- And more.
 local f = {}
 
---- Plain.
--- @param a  x
-function f.plain(a)
+f.plain = func("f.plain", { doc = "Plain." }, function(a)
   if a then
     return 1
   end
-end
-
---- Made.
-f.made = maker "x"
-
---- Nothing follows.
+end)
 
 return f
 ]])
   local read = doc.file(path)
   check.equal({ read.title, read.paragraphs[1].text }, { "what it is for.", "And more." })
-  local names = {}
-  for i, e in ipairs(read.entries) do names[i] = e.name .. ":" .. e.line end
-  check.equal(names, { "f.plain:8", "f.made:15" })
-  check.equal({ read.entries[1].arguments, read.entries[2].arguments }, { "a" })
-  check.equal(doc.code(read, 8),
-    "function f.plain(a)\n  if a then\n    return 1\n  end\nend")
+  check.equal(doc.code(read, 6), "f.plain = func(\"f.plain\", { doc = \"Plain.\" }, "
+    .. "function(a)\n  if a then\n    return 1\n  end\nend)")
   local none, why = doc.file(folder .. "/none.lua")
   check.equal(none, nil)
   check.contains(why, "none.lua")
@@ -94,7 +62,7 @@ check.test("every public name is described, with an example", function()
   for _, entry in ipairs(help.index()) do
     local value = type(entry.value)
     local is_value = value ~= "function" and value ~= "table" and value ~= "nil"
-    if not entry.documented then
+    if not entry.schema then
       missing[#missing + 1] = entry.name
     elseif entry.summary == "" then
       missing[#missing + 1] = entry.name .. " (no sentence)"
@@ -132,46 +100,20 @@ check.test("so has every method of the C half", function()
     check.equal(help.class_of(object), class)
     for _, name in ipairs(names) do
       local entry = help.find(class .. ":" .. name)
-      if not (entry and entry.documented) then
-        error(("%s:%s has no doc comment"):format(class, name), 0)
+      if not (entry and entry.schema) then
+        error(("%s:%s has no schema"):format(class, name), 0)
       end
     end
   end
 end)
 
-check.test("a schema is of something that is there, and stands for it alone", function()
+check.test("a schema is of something that is there", function()
   local known = help.index()
   for name, entry in pairs(schema.entries()) do
     if not known[name] then error(name .. " is not public", 0) end
     check.equal(known[name].schema == entry, true, name)
-    local read = doc.file(("%s/sinklab/%s.lua"):format(core.scripts, entry.module))
-    for _, comment in ipairs(read.entries) do
-      if comment.line == known[name].line then error(name .. " has a doc comment", 0) end
-    end
-  end
-  -- The arguments of a doc comment are the names of the signature, or options.
-  for _, entry in ipairs(known) do
-    local own = " " .. (entry.arguments or ""):gsub("[%s,]+", " ") .. " "
-    local takes_options = own:find " options " or own:find " given "
-        or entry.arguments == nil or own:find "..."
-    local first = help.options(entry)[1]
-    if first and not takes_options then
-      error(("%s: no argument '%s'"):format(entry.name, first[1]), 0)
-    end
   end
 end)
-
--- Options that the library was asked to read while the examples ran: by the function
--- as messages call it, its keys.
-local read_options = {}
-local read = options.options
-function options.options(what, given, rules)
-  read_options[what] = read_options[what] or {}
-  for key in pairs(rules) do
-    if type(key) == "string" then read_options[what][key] = true end
-  end
-  return read(what, given, rules)
-end
 
 --- An example as a script would run it, its output thrown away; nil, or what it raised.
 local function run(entry)
@@ -201,27 +143,6 @@ check.test("every example runs", function()
   end
   check.equal(table.concat(failed, "\n"), "")
   print(("the slowest example took %.2f s: %s"):format(slowest, name))
-end)
-
-check.test("every option is in the doc comment", function()
-  local missing, seen = {}, 0
-  for what, keys in pairs(read_options) do
-    -- model:forward is that of lab.model and that of lab.lm.open.
-    local entry, documented = nil, {}
-    for _, candidate in ipairs(help.index()) do
-      if candidate.name == what or candidate.name:match "^%l+%.(%l+:.*)$" == what then
-        entry = candidate
-        for _, o in ipairs(help.options(entry)) do documented[o[1]] = true end
-      end
-    end
-    for key in pairs(entry and keys or {}) do
-      seen = seen + 1
-      if not documented[key] then missing[#missing + 1] = what .. ": " .. key end
-    end
-  end
-  table.sort(missing)
-  check.equal(table.concat(missing, ", "), "")
-  check.equal(seen > 80, true)
 end)
 
 check.test("wrong use of any function is told in a sentence", function()

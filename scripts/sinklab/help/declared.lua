@@ -68,23 +68,22 @@ end
 
 --- The entry of help.index for one of schema.lua.
 -- @param file  the doc.file of its module
+-- @return { name, file, line of its Lua function, schema, summary, paragraphs = { { text,
+--         block = keeps its lines } }, params = { { names, text, rule of an option } },
+--         ["return"], error, source, example }
 function declared.entry(of, file)
   local out = { name = of.name, file = file, schema = of, params = {},
     ["return"] = plain(of.returns), error = plain(of.errors), source = plain(of.source) }
   out.summary, out.paragraphs = doc.text(of.doc)
   out.example = of.example and doc.code_text(of.example)
   if of.code then out.line = debug.getinfo(of.code, "S").linedefined end
-  local names = {}
   for i, rule in ipairs(of.args) do
-    names[i] = rule.name
     out.params[i] = { names = rule.name, text = declared.meaning(rule) }
   end
   for _, rule in ipairs(of.options or {}) do
     table.insert(out.params,
       { names = rule.name, text = declared.meaning(rule, true), rule = rule })
   end
-  if of.options then names[#names + 1] = "options" end
-  if not of.is_value then out.arguments = table.concat(names, ", ") end
   return out
 end
 

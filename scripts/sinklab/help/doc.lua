@@ -1,37 +1,5 @@
---- doc.lua - reads the doc comments of Lua files: what help and reference are made of.
---
--- A doc comment starts with three dashes and stands right above what it documents:
---
---   --- One sentence.
---   --
---   -- More, in paragraphs.
---   -- @param name   text, which may go on in the next line
---   -- @param a, b   names that share a text; two spaces end the names
---   -- @return text
---   -- @error text
---   -- @source where a formula comes from
---   -- @example
---   --   print(1 + 1)
---
--- A blank comment line ends a tag; the example ends where the indentation does.
+--- doc.lua - the texts of schemas, and files of the library: their title and code.
 local doc = {}
-
---- The lines of a comment without their dashes.
-local function stripped(lines)
-  local out = {}
-  for i, line in ipairs(lines) do
-    out[i] = line:gsub("^%-%-%-? ?", ""):gsub("%s+$", "")
-  end
-  return out
-end
-
---- "a, b  text" -> the names "a, b" and the text; names alone have no text.
-local function names_and_text(s)
-  local names, text = s:match "^(.-)%s%s+(.*)$"
-  if names then return names, text end
-  if s:find "^[%w_., ]+$" and (s:find "," or not s:find " ") then return s, "" end
-  return s:match "^(%S+)%s*(.*)$"
-end
 
 local function append(list, line) list[#list + 1] = line end
 
@@ -94,7 +62,8 @@ local function dedented(text)
   return lines
 end
 
---- The text of a schema: its first sentence, and its paragraphs as doc.comment's.
+--- The text of a schema: its first sentence, and the paragraphs that follow: a list of
+-- { text, block = keeps its lines }.
 function doc.text(text) return summary_of(dedented(text)) end
 
 --- An example of a schema.
@@ -102,94 +71,20 @@ function doc.code_text(text)
   return (table.concat(dedented(text), "\n"):gsub("%s+$", ""))
 end
 
---- The tags of a comment, each with its lines, and the lines outside them.
-local function tags_of(lines)
-  local tags, text, tag = {}, {}, nil
-  for _, line in ipairs(stripped(lines)) do
-    local name, rest = line:match "^@(%a+)%s*(.*)$"
-    if name then
-      tag = { name = name, lines = { rest } }
-      append(tags, tag)
-    elseif tag and tag.name == "example" and (line:match "^  " or line == "") then
-      append(tag.lines, line:sub(3))
-    elseif tag and line:match "^%s+%S" then
-      append(tag.lines, line:match "^%s*(.*)$")
-    else
-      tag = nil
-      append(text, line)
-    end
-  end
-  return tags, text
-end
-
---- What one comment says.
--- @param lines  of the comment, with their dashes
--- @return { summary, paragraphs = { { text, block = keeps its lines } }, params = { {
---         names, text } }, ["return"], error, source, example } of texts
-function doc.comment(lines)
-  local tags, text = tags_of(lines)
-  local out = { params = {} }
-  for _, t in ipairs(tags) do
-    if t.name == "example" then
-      out.example = table.concat(t.lines, "\n", 2):gsub("%s+$", "")
-    elseif t.name == "param" then
-      local names, said = names_and_text(table.concat(t.lines, " "))
-      append(out.params, { names = names, text = said })
-    else
-      local said = table.concat(t.lines, " ")
-      out[t.name] = out[t.name] and out[t.name] .. "; " .. said or said
-    end
-  end
-  out.summary, out.paragraphs = summary_of(text)
-  return out
-end
-
-local definitions = {
-  "^local function ([%w_]+)%s*%((.-)%)",
-  "^function ([%w_.:]+)%s*%((.-)%)",
-  "^([%w_.]+) = function%s*%((.-)%)",
-  "^return function%s*%((.-)%)",
-  "^([%w_.]+) = ",
-}
-
-local function definition(line)
-  for _, pattern in ipairs(definitions) do
-    local name, arguments = line:match(pattern)
-    if name and pattern:match "^%^return" then return "", name end
-    if name then return name, arguments end
-  end
-end
-
---- The doc comments of a Lua file.
--- @return { path, title, paragraphs, lines, entries = { what doc.comment gives, with
---         name, arguments (text; nil where no function follows) and line of what is
---         documented } }; or nil and a message
+--- A file of the library, with what the comment at its top says.
+-- @return { path, title, paragraphs as those of doc.text, lines }; or nil and a message
 function doc.file(path)
   local file, why = io.open(path, "rb")
   if not file then return nil, why end
-  local lines = {}
+  local lines, comment = {}, {}
   for line in file:lines() do append(lines, line) end
   file:close()
-  local out = { path = path, entries = {}, lines = lines }
-  local i = 1
-  while i <= #lines do
-    if lines[i]:match "^%-%-%-" then
-      local first = i
-      while lines[i] and lines[i]:match "^%-%-" do i = i + 1 end
-      local entry = doc.comment(table.move(lines, first, i - 1, 1, {}))
-      local name, arguments = definition(lines[i] or "")
-      if first == 1 and not name then
-        out.title = entry.summary:gsub("^[%w_]+%.lua %- ", "")
-        out.paragraphs = entry.paragraphs
-      elseif name then
-        entry.name, entry.arguments, entry.line = name, arguments, i
-        append(out.entries, entry)
-      end
-    else
-      i = i + 1
-    end
+  while lines[#comment + 1] and lines[#comment + 1]:match "^%-%-" do
+    append(comment, (lines[#comment + 1]:gsub("^%-+ ?", "")))
   end
-  return out
+  local title, rest = summary_of(comment)
+  return { path = path, title = title:gsub("^[%w_]+%.lua %- ", ""), paragraphs = rest,
+    lines = lines }
 end
 
 --- The code of a function from its first line: up to the line "end" in its column.

@@ -1,5 +1,5 @@
 --- manual.lua - the man pages: sinklab (1) from the table of commands, sinklab (3) from
--- the doc comments.
+-- the schemas.
 local core = require "sinklab.core"
 local command = require "sinklab.cli.command"
 local help = require "sinklab.help"

@@ -1,4 +1,4 @@
---- reference.lua - the library's doc comments and the plugins' own words as a page of
+--- reference.lua - the library's schemas and the plugins' own words as a page of
 -- Markdown.
 local core = require "sinklab.core"
 local help = require "sinklab.help"
@@ -109,10 +109,10 @@ function reference.markdown()
   local out = { [[
 # Reference
 
-What scripts and the prompt can use, made from the doc comments in `scripts/sinklab/` by
+What scripts and the prompt can use, made from the schemas in `scripts/sinklab/` by
 `build/sinklab run docs/generate.lua`; at the prompt `?NAME` shows the same. `{ options }`
-stands for a table of the options listed, all of which may be left out unless they are
-said to be needed. Every example runs as it stands after `local lab = require "sinklab"`.
+stands for a table of the options listed; those that are not "needed" may be left out.
+Every example runs as it stands after `local lab = require "sinklab"`.
 ]] }
   local sections = reference.sections()
   for _, section in ipairs(sections) do

@@ -1,4 +1,4 @@
---- text.lua - what ?name shows at the prompt: doc comments, plugins, experiments,
+--- text.lua - the text that ?name shows at the prompt: schemas, plugins, experiments,
 -- commands and variables as text of a width.
 local core = require "sinklab.core"
 local check = require "sinklab.base.check"

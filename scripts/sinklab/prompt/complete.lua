@@ -128,24 +128,15 @@ local function call_around(text, brackets, globals)
   end
 end
 
---- The options that may be given in that table: list of { name, what it means }. Of
--- nested tables the text of the option says them: "{ max_abs_error = ..., loss = ... }".
+--- The options that may be given in that table, as help.options gives them.
 local function options_at(entry, path)
   local options = help.options(entry)
   for _, key in ipairs(path) do
     local option
     for _, o in ipairs(options) do if o[1] == key then option = o end end
-    local nested = option and option[3] and help.fields(option[3]) or {}
-    options = #nested > 0 and nested or help.in_braces(option and option[2] or "")
+    options = option and help.fields(option[3]) or {}
   end
   return options
-end
-
---- Words in quotes that a text names: "layer" (default), "rms" or "none".
-local function quoted(said)
-  local out = {}
-  for word in said:gmatch '"([%w_ %-]+)"' do out[#out + 1] = word end
-  return out
 end
 
 --- Inside a string: plugins, the choices of an option, modules or files.
@@ -160,8 +151,7 @@ local function in_string(text, state, globals)
   if key and plugin_keys[key] then return plugins(plugin_keys[key]), stem end
   if key and entry then
     for _, o in ipairs(options_at(entry, path)) do
-      local choices = o[3] and o[3].choices or quoted(o[2])
-      if o[1] == key and #choices > 0 then return choices, stem end
+      if o[1] == key and o[3].choices then return o[3].choices, stem end
     end
   end
   local call = before:match "([%a_][%w_]*)%s*%(?%s*$"
