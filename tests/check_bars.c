@@ -19,8 +19,8 @@ static double bar_x (const sl_box *b, int groups, int g, int i, int n) {
 /* Each bar fills its column from 0 to its value, and nothing above it. */
 START_TEST (bars_are_where_they_belong) {
   static const double one[] = { 1, 2, NAN }, two[] = { 3, -1, 2 };
-  sl_bar_series s[] = { { .label = "one", .y = one },
-                        { .label = "two", .y = two } };
+  sl_series s[] = { { .label = "one", .y = one },
+                    { .label = "two", .y = two } };
   sl_figure *f = new_figure ((sl_figure_spec){ 0 });
   sl_layout *l;
   const sl_box *b;
@@ -65,7 +65,7 @@ START_TEST (axes_of_bars) {
     { { 0.01, 0.1, 1 }, 0.0087096, 1.14815, 1 },
   };
   for (size_t i = 0; i < LENGTH (cases); i++) {
-    sl_bar_series s = { .y = cases[i].y };
+    sl_series s = { .y = cases[i].y };
     sl_figure *f = new_figure ((sl_figure_spec){ 0 });
     const sl_range *r;
     add_bars (f, (sl_bars){ .groups = 3,
@@ -192,7 +192,7 @@ START_TEST (shared_axes) {
     sl_layout *l;
     for (int p = 0; p < 4; p++) {
       sl_series s = { .label = "s", .n = 3, .y = y[p] };
-      sl_bar_series h = { .label = "s", .y = y[p] };
+      sl_series h = { .label = "s", .y = y[p] };
       if (kind)
         add_bars (f, (sl_bars){ .title = "panel",
                                 .side = "row",
@@ -232,7 +232,7 @@ END_TEST
 START_TEST (sizes_and_ticks) {
   static const double y[] = { 1, 2, 3, 4, 5, 6 }, at[] = { 1.5, 2, 9 };
   sl_series s = { .n = 3, .y = y };
-  sl_bar_series h = { .y = y };
+  sl_series h = { .y = y };
   static const struct {
     double aspect, w, h;
   } cases[] = { { 2, 144, 72 }, { 0.5, 72, 144 }, { 0, 144, 96 } };
@@ -273,8 +273,8 @@ END_TEST
 
 START_TEST (what_is_refused) {
   static const double y[] = { 1, 2, 3 }, up[] = { 1, 1, 2 };
-  sl_bar_series bar = { .label = "s", .y = y }, none = { .label = "s" };
-  sl_bar_series half = { .y = y, .low = y };
+  sl_series bar = { .label = "s", .y = y }, none = { .label = "s" };
+  sl_series half = { .y = y, .low = y };
   sl_series line = { .label = "s", .n = 3, .y = y };
   const struct {
     sl_bars bars;
@@ -338,7 +338,7 @@ END_TEST
 START_TEST (text_of_bars_and_points) {
   static const double y[] = { 1, 0.5, -0.25 }, x[] = { 0, 1, 2 };
   static const double low[] = { 0.9, 0.4, -0.5 }, high[] = { 1.1, 0.6, 0 };
-  sl_bar_series bar = { .label = "s", .y = y, .low = low, .high = high };
+  sl_series bar = { .label = "s", .y = y, .low = low, .high = high };
   sl_series point = { .label = "dots", .n = 3, .x = x, .y = y, .points = 1 };
   sl_text_style plain = { SL_TEXT_PLAIN, 0, 60 };
   sl_figure *f = new_figure ((sl_figure_spec){ 0 });

@@ -78,7 +78,7 @@ START_TEST (shared_ranges_that_differ) {
   static const char *const groups[] = { "a", "b" };
   static const double y[] = { 1, 2, 3, 4 };
   const sl_series line = { .n = 4, .y = y };
-  const sl_bar_series bar = { .y = y };
+  const sl_series bar = { .y = y };
   sl_heat heat = { .rows = 2, .cols = 2, .data = y, .min = 0, .max = 4 };
   sl_lines lines = { .n = 1, .series = &line, .xmin = NAN, .xmax = 9 };
   sl_bars bars = { .n = 1, .series = &bar, .groups = 2, .name = groups };
@@ -170,7 +170,9 @@ START_TEST (odd_numbers) {
         .n = 4, .y = sets[i], .points = 1, .low = sets[i], .high = sets[i]
       };
       static const char *const name[] = { "", "\n", "\033[31m", "é" };
-      sl_bar_series high = { "s", sets[i], sets[i], sets[i] };
+      sl_series high = {
+        .label = "s", .y = sets[i], .low = sets[i], .high = sets[i]
+      };
       char *text;
       size_t n;
       add_heat (f,
@@ -209,7 +211,7 @@ START_TEST (memory_runs_out) {
       .rows = 2, .cols = 2, .data = a, .keys = two, .queries = two
     };
     sl_lines lines = { .n = 1, .series = &s, .xticks = two };
-    sl_bar_series high = { "s", a, a, a };
+    sl_series high = { .label = "s", .y = a, .low = a, .high = a };
     sl_bars bars = { .groups = 2, .name = name, .n = 1, .series = &high };
     char *b = NULL, *text = NULL;
     size_t n;

@@ -1,128 +1,13 @@
 /* lua_plot.c - figures: a table that scripts/sinklab/plot has checked in, a
 ** "sinklab.figure" out. */
 #include "base/memory.h"
-#include "lua/lua_common.h"
-#include "plot/figure.h"
-#include <math.h>
-#include <stdint.h>
+#include "lua/lua_plot_data.h"
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #define FIGURE "sinklab.figure"
 #define TEXT "sinklab.figure_text"
-
-static int get (lua_State *L, int index, const char *key) {
-  lua_pushstring (L, key);
-  return lua_rawget (L, index);
-}
-
-/* ---- numbers: tensors or tables, copied into userdata on the stack ---- */
-
-static double *scratch (lua_State *L, size_t count) {
-  if (count > SIZE_MAX / 2 / sizeof (double))
-    luaL_error (L, "not enough memory");
-  return lua_newuserdatauv (L, (count ? count : 1) * sizeof (double), 0);
-}
-
-static sl_tensor *tensor_at (lua_State *L, int index, const char *what) {
-  sl_tensor **box = luaL_testudata (L, index, SL_LUA_TENSOR);
-  if (box && !*box) sl_lua_fail (L, "%s: this tensor has been closed", what);
-  return box ? *box : NULL;
-}
-
-/* The numbers of the list at the top of the stack, into 'out'. */
-static void take_numbers (lua_State *L, size_t n, double *out,
-                          const char *what) {
-  for (size_t i = 0; i < n; i++) {
-    if (lua_rawgeti (L, -1, (lua_Integer)i + 1) != LUA_TNUMBER)
-      sl_lua_fail (L, "%s[%zu]: expected a number, got %s", what, i + 1,
-                   luaL_typename (L, -1));
-    out[i] = lua_tonumber (L, -1);
-    lua_pop (L, 1);
-  }
-}
-
-/* Field 'key' as a matrix; pushes the field and the copy. */
-static const double *matrix (lua_State *L, int index, const char *what,
-                             const char *key, size_t *rows, size_t *cols) {
-  char name[160], row[200];
-  double *data;
-  sl_tensor *t;
-  get (L, index, key);
-  snprintf (name, sizeof name, "%s.%s", what, key);
-  t = tensor_at (L, -1, name);
-  if (t) {
-    char shape[128];
-    if (t->ndim != 2)
-      sl_lua_fail (
-          L, "%s: expected a matrix (queries, keys), got a tensor of shape %s",
-          name, sl_shape_text (t->ndim, t->dim, shape, sizeof shape));
-    *rows = (size_t)t->dim[0], *cols = (size_t)t->dim[1];
-    data = scratch (L, *rows * *cols);
-    sl_tensor_to_doubles (t, data);
-    return data;
-  }
-  if (!lua_istable (L, -1))
-    sl_lua_fail (L, "%s: expected a tensor or a table of rows, got %s", name,
-                 luaL_typename (L, -1));
-  *rows = lua_rawlen (L, -1), *cols = 0;
-  if (*rows > 0 && lua_rawgeti (L, -1, 1) == LUA_TTABLE)
-    *cols = lua_rawlen (L, -1);
-  lua_settop (L, lua_gettop (L) - (*rows > 0));
-  if (*cols > 0 && *rows > SIZE_MAX / *cols)
-    luaL_error (L, "not enough memory");
-  data = scratch (L, *rows * *cols);
-  for (size_t r = 0; r < *rows; r++) {
-    snprintf (row, sizeof row, "%s[%zu]", name, r + 1);
-    if (lua_rawgeti (L, -2, (lua_Integer)r + 1) != LUA_TTABLE)
-      sl_lua_fail (L, "%s: expected a row of numbers, got %s", row,
-                   luaL_typename (L, -1));
-    if (lua_rawlen (L, -1) != *cols)
-      sl_lua_fail (L, "%s has %zu numbers, but the first row has %zu", row,
-                   (size_t)lua_rawlen (L, -1), *cols);
-    take_numbers (L, *cols, data + r * *cols, row);
-    lua_pop (L, 1);
-  }
-  return data;
-}
-
-/* Field 'key' as a list of *n numbers (*n 0: any number of them, which is
-** set), or NULL for nil; pushes the field and the copy. */
-static const double *list (lua_State *L, int index, const char *what,
-                           const char *key, size_t *n) {
-  char name[160];
-  size_t count;
-  double *data;
-  sl_tensor *t;
-  luaL_checkstack (L, 8, "series");
-  if (get (L, index, key) == LUA_TNIL) return NULL;
-  snprintf (name, sizeof name, "%s.%s", what, key);
-  t = tensor_at (L, -1, name);
-  if (t && t->ndim != 1) {
-    char shape[128];
-    sl_lua_fail (L, "%s: expected a tensor of one axis, got shape %s", name,
-                 sl_shape_text (t->ndim, t->dim, shape, sizeof shape));
-  }
-  if (!t && !lua_istable (L, -1))
-    sl_lua_fail (L, "%s: expected a tensor or a list of numbers, got %s", name,
-                 luaL_typename (L, -1));
-  count = t ? (size_t)t->dim[0] : lua_rawlen (L, -1);
-  if (*n > 0 && count != *n)
-    sl_lua_fail (L, "%s has %zu numbers, but the series has %zu points", name,
-                 count, *n);
-  if (count == 0) sl_lua_fail (L, "%s is empty", name);
-  *n = count;
-  data = scratch (L, count);
-  if (t)
-    sl_tensor_to_doubles (t, data);
-  else {
-    lua_pushvalue (L, -2);
-    take_numbers (L, count, data, name);
-    lua_pop (L, 1);
-  }
-  return data;
-}
 
 /* ---- figures ---- */
 
@@ -143,176 +28,92 @@ static int figure_close (lua_State *L) {
   return 0;
 }
 
-/* Both ends of a range: left free, given, or ("data", or one of two missing)
-** from the data. */
-static void take_range (lua_State *L, int index, const char *what,
-                        const char *low, const char *high, double *min,
-                        double *max) {
-  const char *key[2] = { low, high };
-  double *end[2] = { min, max };
-  int given = 0;
-  for (int i = 0; i < 2; i++) {
-    int type = get (L, index, key[i]);
-    *end[i] = NAN;
-    given += type != LUA_TNIL;
-    if (type == LUA_TNUMBER)
-      *end[i] = lua_tonumber (L, -1);
-    else if (type != LUA_TNIL && (type != LUA_TSTRING ||
-                                  strcmp (lua_tostring (L, -1), "data") != 0))
-      sl_lua_fail (
-          L, "%s.%s: expected a number or \"data\", got %s", what, key[i],
-          type == LUA_TSTRING ? lua_tostring (L, -1) : luaL_typename (L, -1));
-    lua_pop (L, 1);
-  }
-  if (given == 0) *min = *max = 0;
-  if (given == 2 && *min >= *max)
-    sl_lua_fail (L, "%s: %s is %g and %s is %g: the first must be smaller",
-                 what, low, *min, high, *max);
-}
-
-/* A list of strings, kept alive on the stack; *n 0 for nil. */
-static const char *const *names (lua_State *L, int index, const char *what,
-                                 const char *key, size_t *n) {
-  const char **name;
-  int at;
-  *n = 0;
-  luaL_checkstack (L, 8, "names");
-  if (get (L, index, key) == LUA_TNIL) return NULL;
-  if (!lua_istable (L, -1))
-    sl_lua_fail (L, "%s.%s: expected a list of strings, got %s", what, key,
-                 luaL_typename (L, -1));
-  at = lua_gettop (L);
-  *n = lua_rawlen (L, at);
-  name = lua_newuserdatauv (L, (*n + 1) * sizeof *name, 0);
-  for (size_t i = 0; i < *n; i++) {
-    if (lua_rawgeti (L, at, (lua_Integer)i + 1) != LUA_TSTRING)
-      sl_lua_fail (L, "%s.%s[%zu]: expected a string, got %s", what, key, i + 1,
-                   luaL_typename (L, -1));
-    name[i] = lua_tostring (L, -1); /* the table holds on to it */
-    lua_pop (L, 1);
-  }
-  return name;
-}
-
-/* Field 'key': a list of places, and key_names their names. */
-static void take_marks (lua_State *L, int index, const char *what,
-                        const char *key, const char *key_names, sl_marks *m) {
-  size_t n;
-  m->n = 0;
-  m->at = list (L, index, what, key, &m->n);
-  m->name = names (L, index, what, key_names, &n);
-  if (m->name && n != m->n)
-    sl_lua_fail (L, "%s.%s has %zu names for %zu places", what, key_names, n,
-                 m->n);
-}
+/* The texts that every kind of panel has; the others, and switches. */
+#define TAKE_TEXT(to, key) to.key = sl_lua_string (L, index, what, #key, NULL)
+#define TAKE_FLAG(to, key) to.key = sl_lua_boolean (L, index, what, #key, 0)
+#define TAKE_TITLES(to)                                                \
+  TAKE_TEXT (to, title), TAKE_TEXT (to, side), TAKE_TEXT (to, xlabel), \
+      TAKE_TEXT (to, ylabel)
 
 static int add_heat (lua_State *L, sl_figure *f, int index, const char *what,
                      sl_error *e) {
   lua_Integer first;
   sl_heat h = { 0 };
-  h.title = sl_lua_string (L, index, what, "title", NULL);
-  h.side = sl_lua_string (L, index, what, "side", NULL);
-  h.xlabel = sl_lua_string (L, index, what, "xlabel", NULL);
-  h.ylabel = sl_lua_string (L, index, what, "ylabel", NULL);
-  h.quantity = sl_lua_string (L, index, what, "quantity", NULL);
-  h.palette = sl_lua_string (L, index, what, "palette", NULL);
-  h.lead = sl_lua_string (L, index, what, "lead", NULL);
-  h.log = sl_lua_boolean (L, index, what, "log", 0);
-  h.mask_upper = sl_lua_boolean (L, index, what, "mask_upper", 0);
+  TAKE_TITLES (h);
+  TAKE_TEXT (h, quantity);
+  TAKE_TEXT (h, palette);
+  TAKE_TEXT (h, lead);
+  TAKE_FLAG (h, log);
+  TAKE_FLAG (h, mask_upper);
   first = sl_lua_integer (L, index, what, "first_key", 1);
   h.first_key = first > 0 ? (size_t)first : 1;
-  h.keys.name = names (L, index, what, "keys", &h.keys.n);
-  h.queries.name = names (L, index, what, "queries", &h.queries.n);
-  take_range (L, index, what, "vmin", "vmax", &h.min, &h.max);
-  h.data = matrix (L, index, what, "data", &h.rows, &h.cols);
+  h.keys.name = sl_lua_names (L, index, what, "keys", &h.keys.n);
+  h.queries.name = sl_lua_names (L, index, what, "queries", &h.queries.n);
+  sl_lua_range (L, index, what, "vmin", "vmax", &h.min, &h.max);
+  h.data = sl_lua_matrix (L, index, what, "data", &h.rows, &h.cols);
   return sl_figure_heat (f, &h, e);
 }
 
-static void take_series (lua_State *L, int index, const char *what,
-                         sl_series *s) {
-  s->label = sl_lua_string (L, index, what, "label", NULL);
-  s->markers = sl_lua_boolean (L, index, what, "markers", 0);
-  s->points = sl_lua_boolean (L, index, what, "points", 0);
-  s->y = list (L, index, what, "y", &s->n);
-  s->x = list (L, index, what, "x", &s->n);
-  s->low = list (L, index, what, "low", &s->n);
-  s->high = list (L, index, what, "high", &s->n);
-}
-
-/* The list at field "series"; its stack index, and its length in *n. */
-static int series_at (lua_State *L, int index, const char *what, int *n) {
-  get (L, index, "series");
-  if (lua_rawlen (L, -1) > 1000)
-    sl_lua_fail (L, "%s.series: at most 1000 series, got %zu", what,
-                 (size_t)lua_rawlen (L, -1));
-  *n = (int)lua_rawlen (L, -1);
-  return lua_gettop (L);
-}
-
-/* Pushes element i of that list, a table; 'name' gets what errors call it. */
-static int one_series (lua_State *L, int all, const char *what, int i,
-                       char name[120]) {
-  luaL_checkstack (L, 16, "series");
-  snprintf (name, 120, "%s.series[%d]", what, i + 1);
-  lua_rawgeti (L, all, i + 1);
-  return lua_gettop (L);
+/* Field "series", a list of tables; its length in *count. n: the numbers in each
+** list of a series, 0: any. */
+static const sl_series *take_series (lua_State *L, int panel, const char *of,
+                                     size_t n, int *count) {
+  sl_series *series;
+  size_t length;
+  int all;
+  sl_lua_raw_field (L, panel, "series");
+  all = lua_gettop (L);
+  length = lua_rawlen (L, all);
+  if (length > 1000)
+    sl_lua_fail (L, "%s.series: at most 1000 series, got %zu", of, length);
+  *count = (int)length;
+  series = lua_newuserdatauv (L, (length + 1) * sizeof *series, 0);
+  memset (series, 0, (length + 1) * sizeof *series);
+  for (int i = 0; i < *count; i++) {
+    sl_series *s = &series[i];
+    char what[120];
+    int index;
+    luaL_checkstack (L, 16, "series");
+    snprintf (what, sizeof what, "%s.series[%d]", of, i + 1);
+    lua_rawgeti (L, all, i + 1);
+    index = lua_gettop (L);
+    s->n = n;
+    TAKE_TEXT ((*s), label);
+    TAKE_FLAG ((*s), markers);
+    TAKE_FLAG ((*s), points);
+    s->y = sl_lua_list (L, index, what, "y", &s->n);
+    s->x = sl_lua_list (L, index, what, "x", &s->n);
+    s->low = sl_lua_list (L, index, what, "low", &s->n);
+    s->high = sl_lua_list (L, index, what, "high", &s->n);
+  }
+  return series;
 }
 
 static int add_lines (lua_State *L, sl_figure *f, int index, const char *what,
                       sl_error *e) {
   sl_lines lines = { 0 };
-  sl_series *series;
-  int all;
-  lines.title = sl_lua_string (L, index, what, "title", NULL);
-  lines.side = sl_lua_string (L, index, what, "side", NULL);
-  lines.xlabel = sl_lua_string (L, index, what, "xlabel", NULL);
-  lines.ylabel = sl_lua_string (L, index, what, "ylabel", NULL);
-  lines.xlog = sl_lua_boolean (L, index, what, "xlog", 0);
-  lines.ylog = sl_lua_boolean (L, index, what, "ylog", 0);
+  TAKE_TITLES (lines);
+  TAKE_FLAG (lines, xlog);
+  TAKE_FLAG (lines, ylog);
   lines.aspect = sl_lua_number (L, index, what, "aspect", 0);
-  take_range (L, index, what, "xmin", "xmax", &lines.xmin, &lines.xmax);
-  take_range (L, index, what, "ymin", "ymax", &lines.ymin, &lines.ymax);
-  take_marks (L, index, what, "xticks", "xticks_names", &lines.xticks);
-  take_marks (L, index, what, "yticks", "yticks_names", &lines.yticks);
-  all = series_at (L, index, what, &lines.n);
-  series = lua_newuserdatauv (L, (size_t)(lines.n + 1) * sizeof *series, 0);
-  memset (series, 0, (size_t)(lines.n + 1) * sizeof *series);
-  for (int i = 0; i < lines.n; i++) {
-    char name[120];
-    int at = one_series (L, all, what, i, name);
-    take_series (L, at, name, &series[i]);
-  }
-  lines.series = series;
+  sl_lua_range (L, index, what, "xmin", "xmax", &lines.xmin, &lines.xmax);
+  sl_lua_range (L, index, what, "ymin", "ymax", &lines.ymin, &lines.ymax);
+  sl_lua_marks (L, index, what, "xticks", "xticks_names", &lines.xticks);
+  sl_lua_marks (L, index, what, "yticks", "yticks_names", &lines.yticks);
+  lines.series = take_series (L, index, what, 0, &lines.n);
   return sl_figure_lines (f, &lines, e);
 }
 
 static int add_bars (lua_State *L, sl_figure *f, int index, const char *what,
                      sl_error *e) {
   sl_bars bars = { 0 };
-  sl_bar_series *series;
-  int all;
-  bars.title = sl_lua_string (L, index, what, "title", NULL);
-  bars.side = sl_lua_string (L, index, what, "side", NULL);
-  bars.xlabel = sl_lua_string (L, index, what, "xlabel", NULL);
-  bars.ylabel = sl_lua_string (L, index, what, "ylabel", NULL);
-  bars.ylog = sl_lua_boolean (L, index, what, "ylog", 0);
+  TAKE_TITLES (bars);
+  TAKE_FLAG (bars, ylog);
   bars.aspect = sl_lua_number (L, index, what, "aspect", 0);
-  take_range (L, index, what, "ymin", "ymax", &bars.ymin, &bars.ymax);
-  take_marks (L, index, what, "yticks", "yticks_names", &bars.yticks);
-  bars.name = names (L, index, what, "names", &bars.groups);
-  all = series_at (L, index, what, &bars.n);
-  series = lua_newuserdatauv (L, (size_t)(bars.n + 1) * sizeof *series, 0);
-  memset (series, 0, (size_t)(bars.n + 1) * sizeof *series);
-  for (int i = 0; i < bars.n; i++) {
-    char name[120];
-    int at = one_series (L, all, what, i, name);
-    size_t n = bars.groups;
-    series[i].label = sl_lua_string (L, at, name, "label", NULL);
-    series[i].y = list (L, at, name, "y", &n);
-    series[i].low = list (L, at, name, "low", &n);
-    series[i].high = list (L, at, name, "high", &n);
-  }
-  bars.series = series;
+  sl_lua_range (L, index, what, "ymin", "ymax", &bars.ymin, &bars.ymax);
+  sl_lua_marks (L, index, what, "yticks", "yticks_names", &bars.yticks);
+  bars.name = sl_lua_names (L, index, what, "names", &bars.groups);
+  bars.series = take_series (L, index, what, bars.groups, &bars.n);
   return sl_figure_bars (f, &bars, e);
 }
 
@@ -358,7 +159,7 @@ static int figure_new (lua_State *L) {
   spec.columns = sl_lua_int (L, 1, what, "columns", 1);
   spec.size = sl_lua_number (L, 1, what, "size", 0);
   spec.dpi = sl_lua_int (L, 1, what, "dpi", SL_DEFAULT_DPI);
-  get (L, 1, "panels");
+  sl_lua_raw_field (L, 1, "panels");
   n = lua_rawlen (L, 2);
   box = lua_newuserdatauv (L, sizeof *box, 0);
   *box = NULL;

@@ -175,8 +175,10 @@ int sl_axes_fill (sl_panel *p, const sl_lines *lines, size_t groups,
   if (!d->series) return sl_fail (e, "no memory for %d series", lines->n);
   for (int i = 0; i < lines->n; i++) {
     d->n = i + 1;
-    if (take_series (&d->series[i], &lines->series[i], i + 1,
-                     groups ? "bars" : "line plot", e))
+    sl_series s = lines->series[i];
+    if (groups) s.x = NULL, s.n = groups;
+    if (take_series (&d->series[i], &s, i + 1, groups ? "bars" : "line plot",
+                     e))
       return -1;
   }
   if (lines->aspect != 0 && !(lines->aspect >= 0.2 && lines->aspect <= 5))

@@ -1,5 +1,4 @@
 /* bars.c - bars in groups, with error bars. */
-#include "base/memory.h"
 #include "plot/panel.h"
 #include <math.h>
 #include <stdio.h>
@@ -14,29 +13,16 @@ int sl_bars_fill (sl_panel *p, const sl_bars *bars, sl_error *e) {
                      .ymax = bars->ymax,
                      .aspect = bars->aspect,
                      .xticks = { bars->groups, NULL, bars->name },
-                     .yticks = bars->yticks };
-  sl_series *series;
-  int status = 0;
+                     .yticks = bars->yticks,
+                     .series = bars->series };
   if (bars->n < 1 || !bars->series || bars->groups == 0 || !bars->name)
     return sl_fail (e,
                     "bars of %d series in %zu groups: both must be at least 1",
                     bars->n, bars->groups);
-  series = sl_alloc ((size_t)bars->n, sizeof *series);
-  if (!series) return sl_fail (e, "no memory for %d series", bars->n);
-  for (int i = 0; i < bars->n && !status; i++) {
-    const sl_bar_series *from = &bars->series[i];
-    series[i] = (sl_series){ .label = from->label,
-                             .n = bars->groups,
-                             .y = from->y,
-                             .low = from->low,
-                             .high = from->high };
-    if (!from->y)
-      status = sl_fail (e, "series %d of the bars has no heights", i + 1);
-  }
-  lines.series = series;
-  if (!status) status = sl_axes_fill (p, &lines, bars->groups, e);
-  sl_free (series);
-  return status;
+  for (int i = 0; i < bars->n; i++)
+    if (!bars->series[i].y)
+      return sl_fail (e, "series %d of the bars has no heights", i + 1);
+  return sl_axes_fill (p, &lines, bars->groups, e);
 }
 
 /* Series after the eighth repeat colours; stripes tell them apart. */

@@ -82,20 +82,15 @@ typedef struct sl_lines {
   sl_marks xticks, yticks;
 } sl_lines;
 
-/* Bars in groups: in group g one bar of each series. */
-typedef struct sl_bar_series {
-  const char *label;        /* in the legend; NULL or "": not there */
-  const double *y;          /* [groups]; NaN: no bar */
-  const double *low, *high; /* ends of error bars; both or neither */
-} sl_bar_series;
-
+/* Bars in groups: in group g one bar of each series, as high as its y[g]; NaN: no
+** bar. low and high: the ends of error bars. */
 typedef struct sl_bars {
   const char *title, *side, *xlabel, *ylabel; /* NULL or "": none */
   size_t groups;
   const char *const *name; /* of each group */
   int n;
-  const sl_bar_series *series;
-  int ylog;          /* bars then begin at the low end of the axis */
+  const sl_series *series; /* [groups] numbers each; x is not read */
+  int ylog;                /* bars then begin at the low end of the axis */
   double ymin, ymax; /* as in sl_lines, except that a linear axis without ends
                      ** holds 0 */
   double aspect;     /* as in sl_lines */
