@@ -69,7 +69,7 @@ static sl_head_sinks brute (const made *m, int l, int h, double threshold) {
       norm += y * y;
     }
     norm = sqrt (norm);
-    if (length > 0) r.value_norm += norm;
+    if (length > 0) r.segment[SL_OF_VALUE_NORM] += norm;
     for (int i = 0; i < T; i++) {
       const double *w = m->w + (head * T + (size_t)i) * T;
       double mass = 0, size = 0, entropy = 0;
@@ -118,8 +118,8 @@ static sl_head_sinks brute (const made *m, int l, int h, double threshold) {
   r.mean[SL_ROW_PLAIN][SL_OF_FIRST_OVER_ROWSUM] /= (double)plain;
   r.mean[SL_ROW_PLAIN][SL_OF_ENTROPY] /= (double)plain;
   r.mean[SL_ROW_PLAIN][SL_OF_CONTRIBUTION] /= (double)plain;
-  r.value_norm /= (double)samples;
-  r.rate = (double)over / (double)samples;
+  r.segment[SL_OF_VALUE_NORM] /= (double)samples;
+  r.segment[SL_OF_RATE] = (double)over / (double)samples;
   return r;
 }
 
@@ -138,9 +138,9 @@ static void close_heads (const sl_head_sinks *got, const sl_head_sinks *want,
     F (mean[SL_ROW_TRIGGER][SL_OF_FIRST]),
     F (mean[SL_ROW_PLAIN][SL_OF_FIRST_OVER_ROWSUM]),
     F (mean[SL_ROW_PLAIN][SL_OF_ENTROPY]),
-    F (rate),
+    F (segment[SL_OF_RATE]),
     F (mean[SL_ROW_PLAIN][SL_OF_CONTRIBUTION]),
-    F (value_norm),
+    F (segment[SL_OF_VALUE_NORM]),
 #undef F
   };
   for (size_t i = 0; i < sizeof field / sizeof *field; i++) {
@@ -254,14 +254,15 @@ START_TEST (padding_changes_nothing) {
     b->head[k].padded_rows = a->head[k].padded_rows;
     ck_assert_double_eq (a->head[k].mean[SL_ROW_PLAIN][SL_OF_FIRST],
                          b->head[k].mean[SL_ROW_PLAIN][SL_OF_FIRST]);
-    ck_assert_double_eq (a->head[k].rate, b->head[k].rate);
+    ck_assert_double_eq (a->head[k].segment[SL_OF_RATE],
+                         b->head[k].segment[SL_OF_RATE]);
     ck_assert_double_eq (a->head[k].mean[SL_ROW_PLAIN][SL_OF_ENTROPY],
                          b->head[k].mean[SL_ROW_PLAIN][SL_OF_ENTROPY]);
     ck_assert_msg (isnan (a->head[k].mean[SL_ROW_PLAIN][SL_OF_CONTRIBUTION]) &&
-                       isnan (a->head[k].value_norm),
+                       isnan (a->head[k].segment[SL_OF_VALUE_NORM]),
                    "without W_O: %g, %g",
                    a->head[k].mean[SL_ROW_PLAIN][SL_OF_CONTRIBUTION],
-                   a->head[k].value_norm);
+                   a->head[k].segment[SL_OF_VALUE_NORM]);
   }
   sl_sinks_free (a);
   sl_sinks_free (b);

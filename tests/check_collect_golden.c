@@ -51,7 +51,8 @@ static void close_field (const sl_sinks *s, size_t offset, double factor,
 
 static double mean_rate (const sl_sinks *s) {
   double sum = 0;
-  for (int i = 0; i < s->layers * s->heads; i++) sum += s->head[i].rate;
+  for (int i = 0; i < s->layers * s->heads; i++)
+    sum += s->head[i].segment[SL_OF_RATE];
   return sum / (s->layers * s->heads);
 }
 
@@ -124,10 +125,10 @@ static void check_columns (sl_dtype dtype) {
     one.w = b.attn.x + (size_t)n * 256;
     s = show_all (&one, spec);
     for (int i = 0; i < 32; i++) {
-      CLOSE (s->column[i], alpha.x[n * 32 + i],
+      CLOSE (s->at[SL_AT_COLUMN][i], alpha.x[n * 32 + i],
              dtype == SL_F32 ? 1.84e-6 : 9e-13, 1e-5,
              "alpha of sample %d, head %d, k %d", n, i / 8, i % 8 + 1);
-      over[i % 8] += s->sink[i] / 24;
+      over[i % 8] += s->at[SL_AT_SINK][i] / 24;
     }
     sl_sinks_free (s);
   }
@@ -137,7 +138,7 @@ static void check_columns (sl_dtype dtype) {
     s = show_all (&all, spec);
     for (int k = 0; k < 8; k++) {
       double mean = 0;
-      for (int h = 0; h < 4; h++) mean += s->sink[h * 8 + k] / 4;
+      for (int h = 0; h < 4; h++) mean += s->at[SL_AT_SINK][h * 8 + k] / 4;
       CLOSE (mean, sink_k.x[k], 1e-14, 0, "Sink_%d of all", k + 1);
     }
     sl_sinks_free (s);
@@ -195,7 +196,7 @@ START_TEST (golden_rows) {
         spec.measuring.threshold =
             alpha.x[(n * 4 + h) * 8] + (above ? 1e-9 : -1e-9);
         s = show_all (&one, spec);
-        ck_assert_double_eq (s->head[h].rate, !above);
+        ck_assert_double_eq (s->head[h].segment[SL_OF_RATE], !above);
         sl_sinks_free (s);
       }
   }

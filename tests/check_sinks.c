@@ -265,11 +265,13 @@ START_TEST (layer_1_by_hand) {
              trigger / (double)triggers, tol, 0, "head %d", h);
       CLOSE (head->mean[SL_ROW_PLAIN][SL_OF_CONTRIBUTION],
              contribution / (double)plain, tol, 0, "head %d", h);
-      CLOSE (head->value_norm, norms / (double)valid, tol, 0, "head %d", h);
+      CLOSE (head->segment[SL_OF_VALUE_NORM], norms / (double)valid, tol, 0,
+             "head %d", h);
       CLOSE (head->mean[SL_ROW_PLAIN][SL_OF_ENTROPY], entropy / (double)plain,
              tol, 0, "head %d", h);
       CLOSE (head->mean[SL_ROW_PLAIN][SL_OF_ROW_MASS], 1, tol, 0, "head %d", h);
-      CLOSE (head->rate, over / (double)valid, 0, 0, "head %d", h);
+      CLOSE (head->segment[SL_OF_RATE], over / (double)valid, 0, 0, "head %d",
+             h);
       CLOSE (got->mean[(h * T + 4) * T + 2], map / (double)mapped, tol, 0,
              "head %d", h);
     }
@@ -281,12 +283,14 @@ END_TEST
 static int same_bits (const sl_sinks *a, const sl_sinks *b) {
   const size_t heads = 2 * H, t = (size_t)a->tokens, map = heads * t * t;
   const double *const x[] = {
-    a->column,   a->column_over_rowsum, a->sink,
-    a->key_norm, a->value_norm,         a->output_norm
+    a->at[SL_AT_COLUMN],      a->at[SL_AT_COLUMN_OVER_ROWSUM],
+    a->at[SL_AT_SINK],        a->at[SL_AT_KEY_NORMS],
+    a->at[SL_AT_VALUE_NORMS], a->at[SL_AT_OUTPUT_NORMS]
   };
   const double *const y[] = {
-    b->column,   b->column_over_rowsum, b->sink,
-    b->key_norm, b->value_norm,         b->output_norm
+    b->at[SL_AT_COLUMN],      b->at[SL_AT_COLUMN_OVER_ROWSUM],
+    b->at[SL_AT_SINK],        b->at[SL_AT_KEY_NORMS],
+    b->at[SL_AT_VALUE_NORMS], b->at[SL_AT_OUTPUT_NORMS]
   };
   for (size_t i = 0; i < sizeof x / sizeof *x; i++)
     if (memcmp (x[i], y[i], heads * t * sizeof **x) != 0) return 0;
@@ -329,7 +333,7 @@ static void close_all (const sl_sinks *a, const sl_sinks *b, const char *what) {
            y->mean[SL_ROW_PLAIN][SL_OF_ENTROPY], 1e-14, 0, "%s", what);
     CLOSE (x->mean[SL_ROW_PLAIN][SL_OF_CONTRIBUTION],
            y->mean[SL_ROW_PLAIN][SL_OF_CONTRIBUTION], 1e-14, 0, "%s", what);
-    CLOSE (x->rate, y->rate, 0, 0, "%s", what);
+    CLOSE (x->segment[SL_OF_RATE], y->segment[SL_OF_RATE], 0, 0, "%s", what);
     ck_assert_int_eq (x->rows[SL_ROW_PLAIN], y->rows[SL_ROW_PLAIN]);
   }
 }

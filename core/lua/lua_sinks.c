@@ -2,7 +2,6 @@
 ** attention that runs at once. */
 #include "lua/lua_sinks.h"
 #include "sinks/collect.h"
-#include "sinks/labels.h"
 
 #define FOUND "sinklab.measured"
 #define COLLECTOR "sinklab.sink_collector"
@@ -54,7 +53,7 @@ static sl_tensor **get_list (lua_State *L, int index, const char *what,
 ** of lab.sinks }
 ** -> { samples, tokens, threshold, heads = { { layer =, head =, first_mean =,
 **      ... }, ... }; with maps: mean, std = tensors (layers, heads, query, key)
-**      and outside = mean mass on nothing, then on every key before the tokens:
+**      and null_mass_map = mean mass on nothing, then on every key before the tokens:
 **      (layers, heads, query, 1 + virtual_keys + registers); with keep: kept = a
 **      list of the same a head; column, ... = tensors (layers, heads, position) }
 */
@@ -117,16 +116,7 @@ static int row_classes (lua_State *L) {
   if (sl_measuring_check (&m, (long)dim[0], &e) < 0)
     return sl_lua_raise (L, &e);
   x = (double *)t->storage->data + t->offset;
-  for (long s = 0; s < (long)dim[0]; s++) {
-    int first, last, begin = 0, end = 0;
-    sl_valid_range (&m, s, &first, &last);
-    for (int i = 0; i < m.tokens; i++, x++) {
-      *x = SL_ROW_CLASSES;
-      if (i < first || i >= last) continue;
-      if (i >= end) sl_segment_of (&m, s, i, &begin, &end);
-      *x = sl_class_of (&m, s, i, begin);
-    }
-  }
+  sl_row_classes (&m, (long)dim[0], x);
   return 1;
 }
 

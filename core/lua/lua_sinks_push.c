@@ -1,12 +1,6 @@
 /* lua_sinks_push.c - what was measured, as Lua tables and tensors. */
 #include "lua/lua_sinks.h"
 #include <math.h>
-#include <stddef.h>
-
-typedef struct field {
-  const char *name;
-  size_t offset;
-} field;
 
 /* Absent where there is no such thing. */
 static void set_number (lua_State *L, const char *name, double x) {
@@ -23,28 +17,21 @@ static void set_count (lua_State *L, const char *name, long n) {
   lua_setfield (L, -2, name);
 }
 
-/* Whether a row measure is of every measurement, or of some: then it is absent
-** where it is NaN. */
-static int always (int measure) {
-  return measure != SL_OF_VIRTUAL_MASS && measure != SL_OF_NULL_MASS &&
-         measure != SL_OF_SINK_LOGIT;
+/* A measure by its name, left out where it is optional and NaN. */
+static void set_measure (lua_State *L, sl_measure m, double x) {
+  if (!m.is_optional || !isnan (x)) set_number (L, m.name, x);
 }
 
 static void set_means (lua_State *L, const sl_head_sinks *h, int class) {
-  for (int m = 0; m < SL_ROW_MEASURES; m++) {
-    const char *name = sl_row_measure_name ((sl_row_measure)m);
-    if (always (m))
-      set_number (L, name, h->mean[class][m]);
-    else
-      set_some (L, name, h->mean[class][m]);
-  }
+  for (int i = 0; sl_row_measure_of (i).name != NULL; i++)
+    set_measure (L, sl_row_measure_of (i), h->mean[class][i]);
 }
 
 /* classes = { plain = { rows =, first =, ... }, ... } */
 static void set_classes (lua_State *L, const sl_head_sinks *h) {
   lua_createtable (L, 0, SL_ROW_CLASSES);
   for (int c = 0; c < SL_ROW_CLASSES; c++) {
-    lua_createtable (L, 0, SL_ROW_MEASURES + 1);
+    lua_createtable (L, 0, SL_MOST_ROW_MEASURES + 1);
     set_count (L, "rows", h->rows[c]);
     set_means (L, h, c);
     lua_setfield (L, -2, sl_row_class_names[c]);
@@ -58,9 +45,8 @@ static void set_curve (lua_State *L, const sl_head_sinks *h, int n) {
     const sl_rate *r = &h->curve[i];
     lua_createtable (L, 0, 4);
     set_number (L, "threshold", r->threshold);
-    set_number (L, "rate", r->rate);
-    set_number (L, "first_over_rowsum_rate", r->first_over_rowsum_rate);
-    set_some (L, "null_rate", r->null_rate);
+    for (int k = 0; k < SL_RATES; k++)
+      set_measure (L, sl_segment_measure_of (k), r->rate[k]);
     lua_rawseti (L, -2, i + 1);
   }
   lua_setfield (L, -2, "curve");
@@ -110,24 +96,7 @@ static void set_rows (lua_State *L, const sl_head_sinks *h) {
 
 static void push_head (lua_State *L, const sl_sinks *s, const sl_measuring *m,
                        int i) {
-  static const field of_all[] = {
-#define NUMBER(name) { #name, offsetof (sl_head_sinks, name) }
-    NUMBER (first_min),  NUMBER (first_std), NUMBER (first_all),
-    NUMBER (value_norm), NUMBER (rate),      NUMBER (first_over_rowsum_rate),
-  };
-  static const field of_some[] = {
-    NUMBER (null_rate),
-    NUMBER (null_above),
-    NUMBER (column_entropy),
-    NUMBER (column_weight),
-    NUMBER (peak_key),
-    NUMBER (first_key_norm_ratio),
-    NUMBER (first_value_norm_ratio),
-    NUMBER (first_norm_ratio),
-#undef NUMBER
-  };
   const sl_head_sinks *h = &s->head[i];
-  const char *at = (const char *)h;
   lua_createtable (L, 0, 48);
   set_count (L, "layer", i / s->heads + 1);
   set_count (L, "head", i % s->heads + 1);
@@ -136,10 +105,12 @@ static void push_head (lua_State *L, const sl_sinks *s, const sl_measuring *m,
   set_number (L, "trigger_first", h->mean[SL_ROW_TRIGGER][SL_OF_FIRST]);
   lua_pushnil (L); /* first_mean says it */
   lua_setfield (L, -2, "first");
-  for (size_t k = 0; k < sizeof of_all / sizeof *of_all; k++)
-    set_number (L, of_all[k].name, *(const double *)(at + of_all[k].offset));
-  for (size_t k = 0; k < sizeof of_some / sizeof *of_some; k++)
-    set_some (L, of_some[k].name, *(const double *)(at + of_some[k].offset));
+  set_number (L, "first_min", h->first_min);
+  set_number (L, "first_std", h->first_std);
+  set_number (L, "first_all", h->first_all);
+  for (int k = 0; sl_segment_measure_of (k).name != NULL; k++)
+    set_measure (L, sl_segment_measure_of (k), h->segment[k]);
+  set_some (L, "peak_key", h->peak_key);
   set_rows (L, h);
   set_classes (L, h);
   if (s->thresholds > 0) set_curve (L, h, s->thresholds);
@@ -161,27 +132,14 @@ static void push_array (lua_State *L, int ndim, const ptrdiff_t *dim,
 /* (layers, heads, position) each */
 static void set_positions (lua_State *L, const sl_sinks *s) {
   const ptrdiff_t dim[3] = { s->layers, s->heads, s->tokens };
-  const struct {
-    const char *name;
-    const double *x;
-  } arrays[] = {
-    { "column", s->column },
-    { "column_over_rowsum", s->column_over_rowsum },
-    { "sink", s->sink },
-    { "sink_over_rowsum", s->sink_over_rowsum },
-    { "segments", s->count },
-    { "key_norms", s->key_norm },
-    { "value_norms", s->value_norm },
-    { "output_norms", s->output_norm },
-  };
-  for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) {
-    if (arrays[i].x == NULL) continue;
-    push_array (L, 3, dim, arrays[i].x, SL_F64);
-    lua_setfield (L, -2, arrays[i].name);
+  for (int i = 0; i < SL_POSITION_MEASURES; i++) {
+    if (s->at[i] == NULL) continue;
+    push_array (L, 3, dim, s->at[i], SL_F64);
+    lua_setfield (L, -2, sl_position_measure_names[i]);
   }
 }
 
-/* mean, std (queries, keys) and outside (queries, extra) of 'kept', or of all
+/* mean, std (queries, keys) and null_mass_map (queries, extra) of 'kept', or of all
 ** heads with two axes more. */
 static void set_maps (lua_State *L, const sl_sinks *s, int kept,
                       sl_dtype dtype) {
@@ -194,9 +152,9 @@ static void set_maps (lua_State *L, const sl_sinks *s, int kept,
   push_array (L, 4 - skip, dim + skip, s->std + at * t, dtype);
   lua_setfield (L, -2, "std");
   dim[3] = s->extra;
-  push_array (L, 4 - skip, dim + skip, s->outside + at * (size_t)s->extra,
+  push_array (L, 4 - skip, dim + skip, s->null_mass_map + at * (size_t)s->extra,
               dtype);
-  lua_setfield (L, -2, "outside");
+  lua_setfield (L, -2, "null_mass_map");
 }
 
 static void set_kept (lua_State *L, const sl_sinks *s, const sl_measuring *m,

@@ -1,7 +1,7 @@
 /* collect.c - the accumulators behind every measurement: one row at a time. */
 #include "sinks/collect.h"
 #include "base/memory.h"
-#include "sinks/part.h"
+#include "sinks/worker_sums.h"
 #include <math.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@ struct sl_collector {
   const sl_tensor **output; /* [layer]: W_O */
   int *slot;                /* [layer * heads + head]: which map; -1: none */
   int kept;
-  sl_part *part;
+  sl_worker_sums *part;
 };
 
 static int fail_memory (sl_error *e) {
@@ -73,7 +73,7 @@ static int make_slots (sl_collector *c, sl_error *e) {
   return 0;
 }
 
-static int make_part (sl_collector *c, sl_part *p, sl_error *e) {
+static int make_part (sl_collector *c, sl_worker_sums *p, sl_error *e) {
   const sl_measuring *m = &c->spec.measuring;
   size_t open, groups, shown;
   p->m = m;
@@ -82,8 +82,8 @@ static int make_part (sl_collector *c, sl_part *p, sl_error *e) {
   p->calls = c->spec.calls;
   p->per_sample = c->per_sample;
   p->output_layer = -1;
-  p->observer = (sl_observer){ sl_part_watch, p };
-  if (sl_part_init (p) < 0) return fail_memory (e);
+  p->observer = (sl_observer){ sl_worker_sums_watch, p };
+  if (sl_worker_sums_init (p) < 0) return fail_memory (e);
   if (sl_size_mul ((size_t)c->spec.shard, c->per_sample, &open) < 0 ||
       sl_size_mul (c->per_sample, (size_t)m->labels.groups, &groups) < 0)
     return fail_memory (e);
@@ -98,7 +98,8 @@ static int make_part (sl_collector *c, sl_part *p, sl_error *e) {
     p->shown = sl_alloc (shown / 8 + 1, 1);
     if (!p->shown) return fail_memory (e);
   }
-  for (size_t i = 0; i < c->per_sample; i++) sl_tally_reset (&p->total[i]);
+  for (size_t i = 0; i < c->per_sample; i++)
+    sl_accumulator_reset (&p->total[i]);
   if (((m->measures & SL_MEASURE_COLUMNS) &&
        sl_open_columns_init (&p->columns, open, m->tokens) < 0) ||
       sl_key_sums_init (&p->keys, c->per_sample, m->tokens, m->measures) < 0 ||
@@ -136,7 +137,8 @@ failed:
 
 void sl_collect_free (sl_collector *c) {
   if (c == NULL) return;
-  for (int i = 0; c->part && i < c->spec.parts; i++) sl_part_free (&c->part[i]);
+  for (int i = 0; c->part && i < c->spec.parts; i++)
+    sl_worker_sums_free (&c->part[i]);
   sl_free (c->part);
   sl_free (c->output);
   sl_free (c->slot);
@@ -144,11 +146,11 @@ void sl_collect_free (sl_collector *c) {
 }
 
 void sl_collect_begin (sl_collector *c, int part, long first, long n) {
-  sl_part_begin (&c->part[part], first, n);
+  sl_worker_sums_begin (&c->part[part], first, n);
 }
 
 void sl_collect_calls (sl_collector *c, int part, int layer, int head) {
-  sl_part *p = &c->part[part];
+  sl_worker_sums *p = &c->part[part];
   p->call = -1;
   p->layer = layer - 1;
   p->head = head;
@@ -159,7 +161,7 @@ const sl_observer *sl_collect_observer (sl_collector *c, int part) {
 }
 
 int sl_collect_end (sl_collector *c, int part) {
-  return sl_part_end (&c->part[part]);
+  return sl_worker_sums_end (&c->part[part]);
 }
 
 /* Samples that have a valid token. */
@@ -175,7 +177,7 @@ static long valid_samples (const sl_collector *c) {
 
 static int check_seen (const sl_collector *c, sl_error *e) {
   const sl_measuring *m = &c->spec.measuring;
-  const sl_part *all = &c->part[0];
+  const sl_worker_sums *all = &c->part[0];
   const long valid = c->spec.calls ? valid_samples (c) : 0;
   for (size_t i = 0; i < c->per_sample; i++) {
     const size_t layer = i / (size_t)m->heads + 1;
@@ -202,10 +204,10 @@ static int take_maps (sl_maps *m, sl_sinks *s) {
   const size_t t = (size_t)m->tokens, columns = (size_t)m->columns;
   const size_t rows = m->heads * t, extra = columns - t;
   s->extra = (int)extra;
-  s->outside = sl_alloc (rows * extra, sizeof *s->outside);
-  if (!s->outside) return -1;
+  s->null_mass_map = sl_alloc (rows * extra, sizeof *s->null_mass_map);
+  if (!s->null_mass_map) return -1;
   for (size_t r = 0; r < rows; r++) {
-    memcpy (s->outside + r * extra, m->mean + r * columns,
+    memcpy (s->null_mass_map + r * extra, m->mean + r * columns,
             extra * sizeof *m->mean);
     memmove (m->mean + r * t, m->mean + r * columns + extra,
              t * sizeof *m->mean);
@@ -238,7 +240,7 @@ static int take_groups (const sl_collector *c, sl_sinks *s) {
 
 static sl_sinks *result (sl_collector *c, sl_error *e) {
   const sl_measuring *m = &c->spec.measuring;
-  sl_part *all = &c->part[0];
+  sl_worker_sums *all = &c->part[0];
   sl_sinks *s = sl_alloc (1, sizeof *s);
   if (s == NULL) {
     fail_memory (e);
@@ -253,8 +255,8 @@ static sl_sinks *result (sl_collector *c, sl_error *e) {
   s->head = sl_alloc (c->per_sample, sizeof *s->head);
   if (s->head == NULL) goto no_memory;
   for (size_t h = 0; h < c->per_sample; h++)
-    sl_tally_result (&all->total[h], m, c->spec.samples * m->tokens,
-                     &s->head[h]);
+    sl_accumulator_result (&all->total[h], m, c->spec.samples * m->tokens,
+                           &s->head[h]);
   if (sl_key_sums_result (&all->keys, s) < 0 || take_groups (c, s) < 0)
     goto no_memory;
   if (c->kept > 0) {
@@ -291,20 +293,16 @@ sl_sinks *sl_collect_finish (sl_collector *c, sl_error *e) {
     }
   }
   for (int i = 1; i < c->spec.parts; i++)
-    sl_part_merge (&c->part[0], &c->part[i]);
+    sl_worker_sums_merge (&c->part[0], &c->part[i]);
   return check_seen (c, e) < 0 ? NULL : result (c, e);
 }
 
 void sl_sinks_free (sl_sinks *s) {
   if (s == NULL) return;
-  double *const arrays[] = { s->column,     s->column_over_rowsum,
-                             s->sink,       s->sink_over_rowsum,
-                             s->count,      s->key_norm,
-                             s->value_norm, s->output_norm,
-                             s->mean,       s->std,
-                             s->outside };
-  for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
-    sl_free (arrays[i]);
+  for (int i = 0; i < SL_POSITION_MEASURES; i++) sl_free (s->at[i]);
+  sl_free (s->mean);
+  sl_free (s->std);
+  sl_free (s->null_mass_map);
   sl_free (s->head);
   sl_free (s->group);
   sl_free (s);

@@ -3,8 +3,8 @@
 #include "base/memory.h"
 #include "base/number.h"
 #include "sinks/labels.h"
+#include "sinks/pattern_similarity.h"
 #include "sinks/scan.h"
-#include "sinks/secondary.h"
 #include <math.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@ struct sl_hidden {
   double *norm; /* [1 + layers][tokens] sums */
   uint32_t *count;
   unsigned char *seen; /* [1 + layers][samples] */
-  sl_alike *alike;
+  sl_pattern_similarity *similar;
   /* of the sequence at hand */
   double *x;       /* [d]: the token at hand, in double */
   double *channel; /* [d] sums of squares */
@@ -69,9 +69,10 @@ sl_hidden *sl_hidden_new (const sl_hidden_spec *spec, sl_error *e) {
     h->count = sl_alloc (norms, sizeof *h->count);
     h->seen = sl_alloc (seen, 1);
     h->bucket = sl_alloc (BUCKETS, sizeof *h->bucket);
-    h->alike = sl_alike_new (spec->layers, spec->samples, spec->tokens);
+    h->similar =
+        sl_pattern_similarity_new (spec->layers, spec->samples, spec->tokens);
   }
-  if (h->state && h->norm && h->count && h->seen && h->bucket && h->alike)
+  if (h->state && h->norm && h->count && h->seen && h->bucket && h->similar)
     return h;
   fail_memory (e);
   sl_hidden_free (h);
@@ -85,7 +86,7 @@ void sl_hidden_free (sl_hidden *h) {
   sl_free (h->count);
   sl_free (h->seen);
   sl_free (h->bucket);
-  sl_alike_free (h->alike);
+  sl_pattern_similarity_free (h->similar);
   sl_free (h->x);
   sl_free (h->channel);
   sl_free (h->first);
@@ -153,7 +154,7 @@ static double token_norm (const sequence *s, int segment, int j) {
     if (position <= anchor) continue;
     if (fabs (dot (a, h->x, h->d)) >
         h->spec.similar * norm * h->first_norm[anchor])
-      sl_alike_set (h->alike, s->layer, s->sample, j, anchor);
+      sl_pattern_similarity_set (h->similar, s->layer, s->sample, j, anchor);
   }
   return norm;
 }
@@ -412,7 +413,7 @@ sl_hidden_result *sl_hidden_finish (sl_hidden *h, sl_error *e) {
   for (size_t i = 0; i < norms; i++) r->norm[i] = h->norm[i] / h->count[i];
   choose_anchor (r);
   find_window (r);
-  if (sl_secondary_find (h->alike, spec, &h->m, r) == 0) return r;
+  if (sl_secondary_find (h->similar, spec, &h->m, r) == 0) return r;
 no_memory:
   sl_hidden_result_free (r);
   fail_memory (e);

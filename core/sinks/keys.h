@@ -1,7 +1,7 @@
 /* keys.h - measures of every key of every head: columns of weights, norms. */
 #ifndef SL_KEYS_H
 #define SL_KEYS_H
-#include "sinks/tally.h"
+#include "sinks/accumulator.h"
 
 /* The columns of heads whose rows are still coming in, [open][tokens] each. */
 typedef struct sl_open_columns {
@@ -9,14 +9,27 @@ typedef struct sl_open_columns {
   sl_columns all; /* of the first; NULLs: not measured */
 } sl_open_columns;
 
-/* Sums over segments, [head][position]. */
+/* Sums over segments, [head][position] each; NULL: not measured. */
+enum {
+  SL_SUM_COLUMN,
+  SL_SUM_OVER_ROWSUM,
+  SL_SUM_KEY_NORM,
+  SL_SUM_VALUE_NORM,
+  SL_SUM_OUTPUT_NORM,
+  SL_KEY_SUMS
+};
+enum {
+  SL_COUNT_ABOVE, /* segments with a_k over the threshold */
+  SL_COUNT_OVER_ROWSUM_ABOVE,
+  SL_COUNT_SEGMENTS, /* with a row at or past the position */
+  SL_COUNT_TOKENS,   /* with a token there */
+  SL_KEY_COUNTS
+};
 typedef struct sl_key_sums {
   size_t heads;
   int tokens;
-  double *column, *over_rowsum; /* NULL: not measured */
-  uint32_t *over, *over_rowsum_above, *count;
-  double *key, *value, *output; /* norms; NULL: not measured */
-  uint32_t *tokens_seen;
+  double *sum[SL_KEY_SUMS];
+  uint32_t *count[SL_KEY_COUNTS];
 } sl_key_sums;
 
 /* Bytes a head and token of all that 'measures' asks for. */
@@ -34,13 +47,15 @@ void sl_columns_clear (const sl_columns *c, int n); /* the first n of each */
 int sl_key_sums_init (sl_key_sums *k, size_t heads, int tokens,
                       unsigned measures);
 void sl_key_sums_free (sl_key_sums *k);
-/* A segment of n tokens is done; its columns are used up. */
+/* The columns of a segment of n tokens whose rows have all been seen become
+** means over the rows from each position on. */
+void sl_columns_finish (const sl_columns *c, int n);
+/* Adds finished columns. */
 void sl_key_sums_columns (sl_key_sums *k, size_t head, const sl_columns *c,
-                          int n, const sl_measuring *m, sl_segment_sums *sums);
-/* Norms of key, value and output of the n tokens of a segment. */
+                          int n, double threshold);
+/* Adds norms of key, value and output of the n tokens of a segment. */
 void sl_key_sums_norms (sl_key_sums *k, size_t head, int n, const double *key,
-                        const double *value, const double *output,
-                        sl_segment_sums *sums);
+                        const double *value, const double *output);
 void sl_key_sums_merge (sl_key_sums *into, const sl_key_sums *k);
 /* Fills the arrays of s and the peaks of its heads; -1: no memory. */
 int sl_key_sums_result (const sl_key_sums *k, sl_sinks *s);

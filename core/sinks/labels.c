@@ -157,3 +157,16 @@ int sl_measuring_check (const sl_measuring *m, long samples, sl_error *e) {
     return -1;
   return check_groups (m, samples, e);
 }
+
+void sl_row_classes (const sl_measuring *m, long samples, double *class) {
+  for (long s = 0; s < samples; s++) {
+    int first, last, begin = 0, end = 0;
+    sl_valid_range (m, s, &first, &last);
+    for (int i = 0; i < m->tokens; i++, class ++) {
+      *class = SL_ROW_CLASSES;
+      if (i < first || i >= last) continue;
+      if (i >= end) sl_segment_of (m, s, i, &begin, &end);
+      *class = sl_class_of (m, s, i, begin);
+    }
+  }
+}

@@ -1,6 +1,6 @@
 /* maps.c - mean and spread over samples of every weight of every head. */
 #include "base/memory.h"
-#include "sinks/tally.h"
+#include "sinks/accumulator.h"
 #include <math.h>
 #include <stdint.h>
 

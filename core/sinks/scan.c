@@ -170,7 +170,7 @@ static void extremes (const real *w, int lo, int hi, sl_scan *out) {
 static void row (const void *weights, int lo, int hi, int token, sl_scan *out) {
   const real *w = weights;
   const int from = sl_max_int (lo, sl_min_int (token, hi));
-  sums (w + lo, from - lo, &out->outside, &out->outside_size);
+  sums (w + lo, from - lo, &out->virtual_mass, &out->virtual_size);
   sums (w + from, hi - from, &out->mass, &out->size);
   extremes (w, from, hi, out);
 }

@@ -16,12 +16,13 @@ typedef struct sl_columns {
 } sl_columns;
 
 typedef struct sl_scan {
-  double outside, outside_size; /* sums of A and |A| before column 'token' */
-  double mass, size;            /* and from there on */
-  double entropy;               /* of |A| / sum, nats; 0 for an all-zero row;
+  double virtual_mass,
+      virtual_size;  /* sums of A and |A| before column 'token' */
+  double mass, size; /* and from there on */
+  double entropy;    /* of |A| / sum, nats; 0 for an all-zero row;
                                 ** filled by the kernel of that name */
-  double largest;               /* |A| on a token */
-  ptrdiff_t zeros;              /* tokens with |A| <= 1e-5 */
+  double largest;    /* |A| on a token */
+  ptrdiff_t zeros;   /* tokens with |A| <= 1e-5 */
 } sl_scan;
 
 /* One table a precision and instruction set. Rows are 'real'. */

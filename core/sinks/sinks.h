@@ -20,7 +20,8 @@ typedef enum sl_row_class {
 ** visible) are only counted. */
 extern const char *const sl_row_class_names[SL_ROW_CLASSES];
 
-/* What is measured of a row. A is its weights. */
+/* What is measured of a row; A is its weights. The table in measures.c may have
+** further rows, which nothing here names. */
 typedef enum sl_row_measure {
   SL_OF_FIRST,        /* A[i,1] */
   SL_OF_ROW_MASS,     /* sum of A on tokens */
@@ -34,12 +35,45 @@ typedef enum sl_row_measure {
   SL_OF_LARGEST_FIRST, /* 1 when no |A| on a token exceeds that on position 1 */
   SL_OF_SPARSITY,      /* share of visible tokens with |A| <= 1e-5 */
   SL_OF_SINK_LOGIT, /* score on position 1 - mean score on positions 2..i-1 */
-  SL_ROW_MEASURES
+  SL_ROW_MEASURES_NAMED,
+  SL_MOST_ROW_MEASURES = 16
 } sl_row_measure;
-const char *sl_row_measure_name (sl_row_measure m);
+
+/* What is measured of a segment; a head has the mean over its segments. a_k is
+** the mean over the rows i >= k of all classes of A[i,k]. The rates come first:
+** they have a threshold eps. */
+typedef enum sl_segment_measure {
+  SL_OF_RATE, /* Sink_1^eps (Gu et al. 2025): 1 when a_1 > eps */
+  SL_OF_FIRST_OVER_ROWSUM_RATE, /* the same of |A| / (sum of |A| + 1e-8) */
+  /* With SL_MEASURE_COLUMNS. Random positions: all k >= 2 that at least half of
+  ** the segment's rows follow. */
+  SL_OF_NULL_RATE, /* share of them with a_k > eps */
+  SL_RATES,
+  SL_OF_NULL_ABOVE = SL_RATES, /* share of them with a_k >= a_1 */
+  /* Largest over k of the entropy of column k over log of its rows. */
+  SL_OF_COLUMN_ENTROPY,
+  SL_OF_COLUMN_WEIGHT, /* sum of column 1 / its non-zero entries */
+  SL_OF_VALUE_NORM,    /* || W_O v_1 ||_2 */
+  /* With SL_MEASURE_NORMS: norm at position 1 over the mean norm of the others,
+  ** of k, v, W_O v. */
+  SL_OF_FIRST_KEY_NORM_RATIO,
+  SL_OF_FIRST_VALUE_NORM_RATIO,
+  SL_OF_FIRST_NORM_RATIO,
+  SL_SEGMENT_MEASURES_NAMED,
+  SL_MOST_SEGMENT_MEASURES = 16
+} sl_segment_measure;
+
+typedef struct sl_measure {
+  const char *name; /* NULL: there are no more */
+  unsigned group;   /* SL_MEASURE_...; 0: always measured */
+  int is_optional;  /* 1: left out of a result where it is NaN */
+} sl_measure;
+sl_measure sl_row_measure_of (int m);
+sl_measure sl_segment_measure_of (int m);
 
 /* Groups of measures that cost more than the scan of a row. */
 enum {
+  SL_MEASURE_ROWS = 0,    /* always */
   SL_MEASURE_COLUMNS = 1, /* every column: Sink_k, entropy, random positions */
   SL_MEASURE_SHARE = 2,   /* the first keys in the last rows */
   SL_MEASURE_NORMS = 4,   /* of every key and value */
@@ -109,44 +143,29 @@ typedef struct sl_sinks_spec {
   sl_measuring measuring;
 } sl_sinks_spec;
 
-/* Rates at one threshold: shares of segments. */
+/* Rates at one threshold. */
 typedef struct sl_rate {
-  double threshold, rate, first_over_rowsum_rate;
-  double null_rate; /* NaN without SL_MEASURE_COLUMNS */
+  double threshold, rate[SL_RATES];
 } sl_rate;
 
 /* Of one head. NaN: no such rows, or not measured. */
 typedef struct sl_head_sinks {
-  double mean[SL_ROW_CLASSES][SL_ROW_MEASURES]; /* over rows of all samples */
+  double mean[SL_ROW_CLASSES]
+             [SL_MOST_ROW_MEASURES]; /* over rows of all samples */
   long rows[SL_ROW_CLASSES];
   long padded_rows, masked_rows;
   long segments;               /* with a row that sees a key */
   double first_min, first_std; /* of SL_OF_FIRST over plain rows; with n - 1 */
   double first_all;            /* mean over plain, first and boundary rows */
-  double value_norm;           /* || W_O v_1 ||_2, mean over segments */
-  /* Sink_1^eps (Gu et al. 2025): share of segments with a_1 > threshold, a_k =
-  ** mean over the rows i >= k of all classes of A[i,k]; of |A| / (sum of |A| +
-  ** 1e-8). */
-  double rate, first_over_rowsum_rate;
+  double segment[SL_MOST_SEGMENT_MEASURES];
   sl_rate curve[SL_MOST_THRESHOLDS];
-  /* SL_MEASURE_COLUMNS. Random positions: all k >= 2 that at least half of the
-  ** segment's rows follow. */
-  double null_rate;  /* share of them with a_k > threshold */
-  double null_above; /* share of them with a_k >= a_1 */
-  /* Largest over k of the entropy of column k over log of its rows, mean over
-  ** segments. */
-  double column_entropy;
-  double column_weight; /* sum of column 1 / its non-zero entries */
-  double peak_key;      /* position of the largest mean a_k, from 1 */
+  /* SL_MEASURE_COLUMNS: position of the largest mean a_k, from 1. */
+  double peak_key;
   /* SL_MEASURE_SHARE, over the plain rows among the last of each segment. */
   double share[SL_SHARES];   /* of |A| on the first keys */
   double boost[SL_SHARES];   /* over that of even attention */
   double largest[SL_SHARES]; /* share of rows whose largest |A| is on them */
   long share_rows;
-  /* SL_MEASURE_NORMS: norm at position 1 over the mean norm of the others, mean
-  ** over segments. */
-  double first_key_norm_ratio, first_value_norm_ratio,
-      first_norm_ratio; /* k, v, W_O v */
 } sl_head_sinks;
 
 /* Of one group of plain rows of one head. */
@@ -155,19 +174,30 @@ typedef struct sl_group_sinks {
   double first, dormant, sink_logit; /* mean, share of rows, mean */
 } sl_group_sinks;
 
+/* Means over segments at each position. */
+typedef enum sl_position_measure {
+  /* SL_MEASURE_COLUMNS: a_k, the same of |A| / (sum of |A| + 1e-8); Sink_k^eps
+  ** of either; segments with a row at or past the position (a count). */
+  SL_AT_COLUMN,
+  SL_AT_COLUMN_OVER_ROWSUM,
+  SL_AT_SINK,
+  SL_AT_SINK_OVER_ROWSUM,
+  SL_AT_SEGMENTS,
+  /* SL_MEASURE_NORMS: of keys, values and W_O v (NaN without W_O). */
+  SL_AT_KEY_NORMS,
+  SL_AT_VALUE_NORMS,
+  SL_AT_OUTPUT_NORMS,
+  SL_POSITION_MEASURES
+} sl_position_measure;
+extern const char *const sl_position_measure_names[SL_POSITION_MEASURES];
+
 typedef struct sl_sinks {
   int layers, heads, tokens;
   long samples;
   double threshold;
   int thresholds;
-  sl_head_sinks *head; /* [layer][head] */
-  /* [layer][head][position]; NULL without SL_MEASURE_COLUMNS: mean a_k, the
-  ** same row-normalised, Sink_k^eps of either; count: segments with a row at or
-  ** past the position. */
-  double *column, *column_over_rowsum, *sink, *sink_over_rowsum, *count;
-  /* [layer][head][position], means over segments; NULL without
-  ** SL_MEASURE_NORMS; output_norm NaN without W_O. */
-  double *key_norm, *value_norm, *output_norm;
+  sl_head_sinks *head;              /* [layer][head] */
+  double *at[SL_POSITION_MEASURES]; /* [layer][head][position]; NULL: none */
   int groups;
   sl_group_sinks *group; /* [layer][head][group]; NULL: none */
   /* Heads that are kept: all in order with maps. [kept][query][key], over the
@@ -179,8 +209,11 @@ typedef struct sl_sinks {
   /* [kept][query][extra]: the mean of what is not on tokens: first 1 - all of
   ** the row's weights, then each of the extra - 1 keys that are no tokens. */
   int extra;
-  double *outside;
+  double *null_mass_map;
 } sl_sinks;
+
+/* (samples, tokens): the sl_row_class of each row, SL_ROW_CLASSES of padding. */
+void sl_row_classes (const sl_measuring *m, long samples, double *class);
 
 /* A sentence if the sizes, labels and thresholds are not as said above. */
 int sl_measuring_check (const sl_measuring *m, long samples, sl_error *e);

@@ -144,12 +144,12 @@ local function finish(found, virtual, claimed, keep)
     if found.heads[1][key] then found[key] = summary(found.heads, key) end
   end
   local function split(t)
-    local outside, axis = t.outside, #t.outside.shape
-    if claimed then t.null = outside:select(axis, 1):clone() end
-    if virtual > 0 then t.virtual = outside:narrow(axis, 2, virtual):clone() end
-    t.outside = nil
+    local null_mass_map, axis = t.null_mass_map, #t.null_mass_map.shape
+    if claimed then t.null = null_mass_map:select(axis, 1):clone() end
+    if virtual > 0 then t.virtual = null_mass_map:narrow(axis, 2, virtual):clone() end
+    t.null_mass_map = nil
   end
-  if found.outside then split(found) end
+  if found.null_mass_map then split(found) end
   for _, kept in ipairs(found.kept or {}) do split(kept) end
   return setmetatable(found, Sinks)
 end

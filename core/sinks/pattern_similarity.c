@@ -1,48 +1,51 @@
-/* secondary.c - tokens whose states point where that of position 1 does (arXiv
+/* pattern_similarity.c - tokens whose states point where that of position 1 does (arXiv
 ** 2512.22213), with lifetimes relative to the depth. */
-#include "sinks/secondary.h"
+#include "sinks/pattern_similarity.h"
 #include "base/memory.h"
 #include "sinks/labels.h"
 
-struct sl_alike {
+struct sl_pattern_similarity {
   long samples;
   int tokens;
   unsigned char *bits; /* [layer][sample][token] */
 };
 
-sl_alike *sl_alike_new (int layers, long samples, int tokens) {
-  sl_alike *a = sl_alloc (1, sizeof *a);
+sl_pattern_similarity *sl_pattern_similarity_new (int layers, long samples,
+                                                  int tokens) {
+  sl_pattern_similarity *a = sl_alloc (1, sizeof *a);
   size_t n;
   if (a == NULL) return NULL;
-  *a = (sl_alike){ samples, tokens, NULL };
+  *a = (sl_pattern_similarity){ samples, tokens, NULL };
   if (sl_size_mul ((size_t)layers, (size_t)samples, &n) == 0 &&
       sl_size_mul (n, (size_t)tokens, &n) == 0)
     a->bits = sl_alloc (n, 1);
   if (a->bits) return a;
-  sl_alike_free (a);
+  sl_pattern_similarity_free (a);
   return NULL;
 }
 
-void sl_alike_free (sl_alike *a) {
+void sl_pattern_similarity_free (sl_pattern_similarity *a) {
   if (a == NULL) return;
   sl_free (a->bits);
   sl_free (a);
 }
 
-static size_t at (const sl_alike *a, int layer, long sample, int token) {
+static size_t at (const sl_pattern_similarity *a, int layer, long sample,
+                  int token) {
   return ((size_t)(layer - 1) * (size_t)a->samples + (size_t)sample) *
              (size_t)a->tokens +
          (size_t)token;
 }
 
-void sl_alike_set (sl_alike *a, int layer, long sample, int token, int anchor) {
+void sl_pattern_similarity_set (sl_pattern_similarity *a, int layer,
+                                long sample, int token, int anchor) {
   a->bits[at (a, layer, sample, token)] |= (unsigned char)(1 << anchor);
 }
 
 /* Layers of the window in which a token is like the anchor; *first: the first
 ** of them. */
-static int lifetime (const sl_alike *a, const sl_hidden_result *r, long sample,
-                     int token, int *first) {
+static int lifetime (const sl_pattern_similarity *a, const sl_hidden_result *r,
+                     long sample, int token, int *first) {
   int n = 0;
   for (int l = r->window_first; l > 0 && l <= r->window_last; l++) {
     if (!(a->bits[at (a, l, sample, token)] & 1 << (r->anchor - 1))) continue;
@@ -57,7 +60,7 @@ static int kind_of (const sl_hidden_spec *spec, int lifetime) {
 }
 
 /* Counts them, and writes them down where there is room. */
-static long walk (const sl_alike *a, const sl_hidden_spec *spec,
+static long walk (const sl_pattern_similarity *a, const sl_hidden_spec *spec,
                   const sl_measuring *m, sl_hidden_result *r) {
   long n = 0;
   for (long s = 0; s < spec->samples; s++) {
@@ -81,8 +84,9 @@ static long walk (const sl_alike *a, const sl_hidden_spec *spec,
   return n;
 }
 
-int sl_secondary_find (const sl_alike *a, const sl_hidden_spec *spec,
-                       const sl_measuring *m, sl_hidden_result *r) {
+int sl_secondary_find (const sl_pattern_similarity *a,
+                       const sl_hidden_spec *spec, const sl_measuring *m,
+                       sl_hidden_result *r) {
   r->secondaries = walk (a, spec, m, r);
   r->secondary = sl_alloc ((size_t)r->secondaries, sizeof *r->secondary);
   if (r->secondary == NULL) return -1;

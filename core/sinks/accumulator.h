@@ -1,7 +1,7 @@
-/* tally.h - sums over the rows of one head, and means and spreads of its
+/* accumulator.h - sums over the rows of one head, and means and spreads of its
 ** weights. */
-#ifndef SL_TALLY_H
-#define SL_TALLY_H
+#ifndef SL_ACCUMULATOR_H
+#define SL_ACCUMULATOR_H
 #include "sinks/measures.h"
 
 /* Mean and sum of squared distances from it (Welford 1962), merged by the
@@ -11,47 +11,33 @@ typedef struct sl_moments {
   double n, mean, m2;
 } sl_moments;
 
-/* Sums over segments that SL_MEASURE_NORMS and SL_MEASURE_COLUMNS fill. */
-typedef struct sl_segment_sums {
-  double first_key_norm_ratio, first_value_norm_ratio, first_norm_ratio;
-  long norm_ratios; /* segments with a second token */
-  double null_rate, null_above, null_at[SL_MOST_THRESHOLDS];
-  long nulls; /* segments with a random position */
-  double column_entropy, column_weight;
-} sl_segment_sums;
-
 /* What one head has shown: in one sample, in a part of the samples, in all of
 ** them. */
-typedef struct sl_tally {
+typedef struct sl_accumulator {
   long blocks, segments; /* seen at all; with a row that sees a key */
   long rows[SL_ROW_CLASSES], masked, logits[SL_ROW_CLASSES];
-  double sum[SL_ROW_CLASSES][SL_ROW_MEASURES];
+  double sum[SL_ROW_CLASSES][SL_MOST_ROW_MEASURES];
   sl_moments first; /* A[i,1] of plain rows */
   double first_min; /* infinite: no plain row yet */
-  double norms;     /* || W_O v_1 || over segments */
-  /* segments over the threshold; NaN once one of their weights was */
-  double over, over_at[SL_MOST_THRESHOLDS];
-  double over_rowsum_above, over_rowsum_at[SL_MOST_THRESHOLDS];
   double share[SL_SHARES], even[SL_SHARES], largest[SL_SHARES];
   long share_rows;
-  sl_segment_sums of;
+  sl_segment_sums segment;
   /* the segment that is open: tokens begin..end-1 */
   int begin, end;
   double column, column_over_rowsum; /* sums over its rows at position 1 */
   long used;                         /* rows that see a key */
   double norm;                       /* || W_O v_1 || */
-} sl_tally;
+} sl_accumulator;
 
 /* Nothing has been seen. */
-void sl_tally_reset (sl_tally *t);
+void sl_accumulator_reset (sl_accumulator *t);
 /* One row's measures, all SL_ROW_MEASURES of them. */
-void sl_tally_row (sl_tally *t, sl_row_class class, const double *x);
-/* The open segment is done; a_1 and its row-normalised form come out. */
-void sl_tally_close (sl_tally *t, const sl_measuring *m);
-void sl_tally_merge (sl_tally *into, const sl_tally *t);
+void sl_accumulator_row (sl_accumulator *t, sl_row_class class,
+                         const double *x);
+void sl_accumulator_merge (sl_accumulator *into, const sl_accumulator *t);
 /* rows: of all samples, padding included. */
-void sl_tally_result (const sl_tally *t, const sl_measuring *m, long rows,
-                      sl_head_sinks *out);
+void sl_accumulator_result (const sl_accumulator *t, const sl_measuring *m,
+                            long rows, sl_head_sinks *out);
 
 /* Mean and spread of every weight over the samples that have its row: padding
 ** and rows that see nothing would dilute them. */
