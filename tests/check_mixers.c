@@ -297,10 +297,10 @@ static void watch (void *context, const sl_weight_rows *r) {
 }
 
 static void start (op_bench *b, const mix_case *c, sl_dtype dtype,
-                   sl_mixer_attr *attr, const numbers *n) {
+                   sl_attention_attr *attr, const numbers *n) {
   const ptrdiff_t batch = BATCH, param_dim[2] = { HEADS, c->params };
   double param[HEADS * NUMBERS], length[BATCH];
-  *attr = (sl_mixer_attr){ .mechanism = row_mechanism (c->plugin, c->settings),
+  *attr = (sl_attention_attr){ .mechanism = row_mechanism (c->plugin, c->settings),
                            .heads = HEADS,
                            .d_head = D,
                            .scale = SCALE,
@@ -365,7 +365,7 @@ START_TEST (published_formulas) {
     for (int k = 0; k < CASES; k++)
       for (int dtype = SL_F32; dtype <= SL_F64; dtype++) {
         sl_observer observer = { watch, &got };
-        sl_mixer_attr attr;
+        sl_attention_attr attr;
         op_bench b;
         make (&cases[k], &n);
         start (&b, &cases[k], (sl_dtype)dtype, &attr, &n);
@@ -390,7 +390,7 @@ END_TEST
 START_TEST (gradients_in_single_precision) {
   static numbers n;
   for (int k = 0; k < CASES; k++) {
-    sl_mixer_attr attr;
+    sl_attention_attr attr;
     op_bench b[2];
     make (&cases[k], &n);
     for (int dtype = SL_F32; dtype <= SL_F64; dtype++) {
@@ -423,7 +423,7 @@ START_TEST (gradients_by_differences) {
   enum { FEW = 5 };
   for (int k = 0; k < CASES; k++) {
     const mix_case *c = &cases[k];
-    sl_mixer_attr attr = { .mechanism = row_mechanism (c->plugin, c->settings),
+    sl_attention_attr attr = { .mechanism = row_mechanism (c->plugin, c->settings),
                            .heads = HEADS,
                            .d_head = D,
                            .scale = SCALE,

@@ -40,46 +40,36 @@ typedef struct sl_visibility {
 } sl_visibility;
 void sl_visible (const sl_visibility *v, int i, int n, int *lo, int *hi);
 
-/* Of 'attention'; 'row_weights' uses mechanism, d_head (widths of parameters),
-** visibility, has_param, has_length and has_first_key, and takes heads from the
-** scores. */
+/* Attributes of the four ops that call a plugin. row_weights reads mechanism,
+** d_head (widths of parameters), layer, visibility and the flags, and takes heads
+** from the scores; gate reads mechanism, heads, layer, has_param and has_length,
+** and takes d_head from o; mixer reads the first seven, has_param and has_length.
+** Tokens at or past a sequence's length give 0. */
 typedef struct sl_attention_attr {
   const sl_mechanism *mechanism; /* outlives the program */
-  int heads, kv_heads;
+  int heads;
   int d_head;   /* width of one query and key */
-  double scale; /* scores = scale * q.k */
+  int layer;    /* from 0, given to the plugin */
+  double scale; /* scores = scale * q.k; usually sl_default_scale (d_head) */
+  /* A mixer that claims SL_CAUSAL_ONLY is refused with another visibility than
+  ** causal without a window. */
   sl_visibility visibility;
-  int alibi; /* 1: adds -slope_h * |i - j| to the scores */
   int has_param, has_length;
-  int has_first_key;  /* not with virtual keys */
+  int has_first_key; /* not with virtual keys */
+  /* attention only: */
+  int kv_heads;
+  int alibi;          /* 1: adds -slope_h * |i - j| to the scores */
   int recompute_from; /* t at or above this recomputes weights in backward
                       ** instead of saving them (0: the default, 256) */
-  int block; /* query rows at a time (0: by t): up to 32, or where 16 go
-             ** together, up to 64 in whole blocks of 16; changes no bit */
-  int layer; /* from 0, given to the plugin */
+  int block; /* queries at a time (0: by t): up to 32, or where 16 go together, up
+             ** to 64 in whole blocks of 16; changes no bit */
   /* Keys before the first token, visible to every query and without ALiBi's
   ** bias; to the plugin they are earlier tokens. Not with a window. */
   int virtual_keys;
 } sl_attention_attr;
 
-/* Of 'gate'; the width of a head is that of o over heads. Tokens at or past the
-** length give 0. */
-typedef struct sl_gate_attr {
-  const sl_mechanism *mechanism; /* outlives the program */
-  int heads, layer;
-  int has_param, has_length;
-} sl_gate_attr;
-
-/* Of 'mixer'. Queries at or past the length give 0. A mixer that claims
-** SL_CAUSAL_ONLY is refused with another visibility than causal without a
-** window. */
-typedef struct sl_mixer_attr {
-  const sl_mechanism *mechanism; /* outlives the program */
-  int heads, d_head, layer;
-  double scale; /* of q.k: what the plugin is told */
-  sl_visibility visibility;
-  int has_param, has_length;
-} sl_mixer_attr;
+/* 1 / sqrt (d_head), the scale of Vaswani et al. 2017; 1 if d_head < 1. */
+double sl_default_scale (int d_head);
 
 /* Slopes of ALiBi (Press et al. 2022) for h heads. */
 void sl_alibi_slopes (int heads, double *slopes);

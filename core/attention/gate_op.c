@@ -3,55 +3,21 @@
 ** One head at a time, its tokens in order, so that the gradient of its
 ** parameters is one sum in a fixed order. */
 #include "attention/host.h"
-#include "attention/kernels.h"
 #include <string.h>
 
-/* What the calls of one run share. */
 typedef struct work {
+  sl_hosted host;
   const sl_run *run;
   const sl_gate_plan *p;
   const sl_gate_kernel *gate;
-  const sl_view *param, *length; /* NULL: none */
-  sl_call call;
 } work;
 
-static real *at (const sl_run *r, size_t offset) {
-  return (real *)r->scratch + offset;
-}
-
 static void start (work *w, const sl_run *r, sl_gate_plan *p) {
-  const sl_gate_attr *a = r->attr;
-  const sl_dtype dtype = sizeof (real) == 4 ? SL_F32 : SL_F64;
-  int input;
-  sl_gate_plan_of (a, r->n_in, r->in, p, NULL);
-  input = 1 + (p->width > 0);
+  sl_gate_plan_of (r->attr, r->n_in, r->in, p, NULL);
   *w = (work){ .run = r, .p = p };
-  w->gate = a->mechanism->loaded->plugin[dtype]->gate;
-  if (a->has_param) w->param = &r->in[input++];
-  if (a->has_length) w->length = &r->in[input];
-  w->call.host = &SL (sl_host_services);
-  w->call.config = a->mechanism->config;
-  w->call.heads = p->heads;
-  w->call.layer = a->layer;
-  w->call.d_head = p->d;
-  w->call.scale = 1;
-}
-
-/* This head's parameters, side by side. */
-static void start_head (work *w, int head) {
-  const sl_view *v = w->param;
-  real *to = at (w->run, w->p->param);
-  w->call.head = head;
-  for (int i = 0; v && i < w->p->params; i++)
-    to[i] = ((const real *)v->data)[head * v->stride[0] + i * v->stride[1]];
-  w->call.param = v ? to : NULL;
-}
-
-static void start_sequence (work *w, int s) {
-  const sl_view *v = w->length;
-  w->call.length =
-      v ? sl_valid_tokens (((const real *)v->data)[s * v->stride[0]], w->p->t)
-        : w->p->t;
+  SL (sl_host_start) (&w->host, r, &p->call);
+  w->host.call.scale = 1;
+  w->gate = w->host.plugin->gate;
 }
 
 /* Numbers first..first+n-1 of a token: where they lie, or side by side in
@@ -73,36 +39,42 @@ static void add_slice (const sl_view *v, int s, int i, ptrdiff_t first, int n,
   for (ptrdiff_t j = 0; j < n; j++) to[j * v->stride[2]] += x[j];
 }
 
-/* Where a head's numbers begin in o and in z. */
+/* The first number of the head in o and in z. */
 static ptrdiff_t first_o (const work *w) {
-  return (ptrdiff_t)w->call.head * w->p->d;
+  return (ptrdiff_t)w->host.call.head * w->p->call.d_head;
 }
 
 static ptrdiff_t first_z (const work *w) {
-  return w->p->shared ? 0 : (ptrdiff_t)w->call.head * w->p->width;
+  return w->p->shared ? 0 : (ptrdiff_t)w->host.call.head * w->p->width;
 }
 
 static const real *z_of (const work *w, int s, int i) {
   const sl_gate_plan *p = w->p;
   if (p->width == 0) return NULL;
-  return slice (&w->run->in[1], s, i, first_z (w), p->width, at (w->run, p->z));
+  return slice (&w->run->in[1], s, i, first_z (w), p->width,
+                sl_at_scratch (w->run, p->z));
 }
 
+/* y (d_head) = plugin (o (d_head), z (width)) for each token of one head; 0 past
+** the sequence's length */
 static void forward_sequence (work *w, int s) {
   const sl_run *r = w->run;
   const sl_gate_plan *p = w->p;
-  const ptrdiff_t row = (ptrdiff_t)p->heads * p->d;
-  real *y = (real *)r->out[0].data + (ptrdiff_t)s * p->t * row + first_o (w);
-  start_sequence (w, s);
-  for (int i = 0; i < p->t; i++, y += row) {
-    w->call.pos = i;
-    if (i < w->call.length)
+  sl_call *call = &w->host.call;
+  const int d = p->call.d_head;
+  const ptrdiff_t row = (ptrdiff_t)p->call.heads * d;
+  real *y =
+      (real *)r->out[0].data + (ptrdiff_t)s * p->call.t * row + first_o (w);
+  SL (sl_host_sequence) (&w->host, s);
+  for (int i = 0; i < p->call.t; i++, y += row) {
+    call->pos = i;
+    if (i < call->length)
       w->gate->forward (
-          &w->call, p->d,
-          slice (&r->in[0], s, i, first_o (w), p->d, at (r, p->o)),
+          call, d,
+          slice (&r->in[0], s, i, first_o (w), d, sl_at_scratch (r, p->o)),
           z_of (w, s, i), y);
     else
-      memset (y, 0, (size_t)p->d * sizeof *y);
+      memset (y, 0, (size_t)d * sizeof *y);
   }
 }
 
@@ -110,27 +82,30 @@ static void forward (const sl_run *r) {
   sl_gate_plan p;
   work w;
   start (&w, r, &p);
-  for (int h = 0; h < p.heads; h++) {
-    start_head (&w, h);
-    for (int s = 0; s < p.batch; s++) forward_sequence (&w, s);
+  for (int h = 0; h < p.call.heads; h++) {
+    SL (sl_host_head) (&w.host, h);
+    for (int s = 0; s < p.call.batch; s++) forward_sequence (&w, s);
   }
 }
 
-/* do += dy y'(o), dz += dy y'(z) */
+/* forward: y = plugin (o, z); do += dy dy/do, dz += dy dy/dz */
 static void backward_sequence (work *w, int s) {
   const sl_run *r = w->run;
   const sl_gate_plan *p = w->p;
-  real *dz = p->width ? at (r, p->dz) : NULL;
-  start_sequence (w, s);
-  for (int i = 0; i < w->call.length; i++) {
-    w->call.pos = i;
+  sl_call *call = &w->host.call;
+  const int d = p->call.d_head;
+  real *d_o = sl_at_scratch (r, p->d_o);
+  real *dz = p->width ? sl_at_scratch (r, p->dz) : NULL;
+  SL (sl_host_sequence) (&w->host, s);
+  for (int i = 0; i < call->length; i++) {
+    call->pos = i;
     w->gate->backward (
-        &w->call, p->d,
-        slice (&r->in[0], s, i, first_o (w), p->d, at (r, p->o)),
+        call, d,
+        slice (&r->in[0], s, i, first_o (w), d, sl_at_scratch (r, p->o)),
         z_of (w, s, i),
-        slice (&r->dout[0], s, i, first_o (w), p->d, at (r, p->dy)),
-        at (r, p->d_o), dz, at (r, p->dparam));
-    add_slice (&r->din[0], s, i, first_o (w), p->d, at (r, p->d_o));
+        slice (&r->dout[0], s, i, first_o (w), d, sl_at_scratch (r, p->dy)),
+        d_o, dz, sl_host_dparam (&w->host));
+    add_slice (&r->din[0], s, i, first_o (w), d, d_o);
     if (dz) add_slice (&r->din[1], s, i, first_z (w), p->width, dz);
   }
 }
@@ -140,16 +115,13 @@ static void backward (const sl_run *r) {
   work w;
   if (!r->dout[0].data) return;
   start (&w, r, &p);
-  for (int h = 0; h < p.heads; h++) {
-    const sl_view *v = w.param ? &r->din[w.param - r->in] : NULL;
-    const real *sum = at (r, p.dparam);
-    start_head (&w, h);
-    memset (at (r, p.dparam), 0, (size_t)p.params * sizeof (real));
-    for (int s = 0; s < p.batch; s++) backward_sequence (&w, s);
-    for (int i = 0; v && v->data && i < p.params; i++)
-      ((real *)v->data)[h * v->stride[0] + i * v->stride[1]] += sum[i];
+  for (int h = 0; h < p.call.heads; h++) {
+    SL (sl_host_head) (&w.host, h);
+    SL (sl_host_clear_gradient) (&w.host);
+    for (int s = 0; s < p.call.batch; s++) backward_sequence (&w, s);
+    SL (sl_host_add_gradient) (&w.host);
   }
 }
 
-SL_OP (gate, .min_in = 1, .max_in = 4, .attr_size = sizeof (sl_gate_attr),
+SL_OP (gate, .min_in = 1, .max_in = 4, .attr_size = sizeof (sl_attention_attr),
        .shapes = sl_gate_shapes, .forward = forward, .backward = backward);

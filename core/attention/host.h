@@ -1,7 +1,59 @@
-/* host.h - what a plugin's kernels may ask of the host; numeric files. */
+/* host.h - the host of a plugin: the call that its kernels get, the parameters
+** of a head and their gradient, and what an observer is shown.
+**
+** Numeric code: include it from files that are compiled per precision. */
 #ifndef SL_HOST_H
 #define SL_HOST_H
-#include <sinklab/plugin.h>
+#include "attention/kernels.h"
 
 extern const sl_host SL (sl_host_services);
+
+/* The arguments that all kernel calls of a layer share: the host's services,
+** options, layer, heads, d_head and scale; everything else is 0. */
+sl_call SL (sl_new_call) (const sl_mechanism *m, int layer, int heads,
+                          int d_head, double scale);
+
+/* A plugin in one run of an op. */
+typedef struct sl_hosted {
+  const sl_run *run;
+  const sl_call_plan *p;
+  const sl_plugin *plugin;                   /* in this precision */
+  const sl_view *param, *length, *first_key; /* inputs; NULL: not given */
+  int sequence, tokens; /* set by sl_host_sequence: which, its valid tokens */
+  /* length is set by sl_host_sequence, head and param by sl_host_head, pos, first
+  ** and seen by the op before each call of a kernel. */
+  sl_call call;
+} sl_hosted;
+
+/* The optional inputs are found behind the first p->inputs of the run. */
+void SL (sl_host_start) (sl_hosted *h, const sl_run *r, const sl_call_plan *p);
+void SL (sl_host_sequence) (sl_hosted *h, int sequence);
+
+/* Choose a head; its parameters, a row of (heads, params), are copied to the
+** scratch. */
+void SL (sl_host_head) (sl_hosted *h, int head);
+
+/* The gradient of the head's parameters, which backward kernels add to: params
+** reals in the scratch, set to zero; and their addition to the gradient of the
+** input. */
+void SL (sl_host_clear_gradient) (const sl_hosted *h);
+void SL (sl_host_add_gradient) (const sl_hosted *h);
+
+static inline real *sl_at_scratch (const sl_run *r, size_t offset) {
+  return (real *)r->scratch + offset;
+}
+
+static inline real *sl_host_dparam (const sl_hosted *h) {
+  return sl_at_scratch (h->run, h->p->dparam);
+}
+
+/* Query i of the sequence sees the keys lo <= j < hi: sl_visible, from its first
+** key on; lo = hi = 0 if it sees none. */
+void SL (sl_host_visible) (const sl_hosted *h, const sl_visibility *v, int i,
+                           int *lo, int *hi);
+
+/* Show rows of weights to the observer: layer, sample, head, kv_head, t, length
+** and dtype are filled in. */
+void SL (sl_host_observe) (const sl_hosted *h, int kv_head,
+                           sl_weight_rows rows);
 #endif

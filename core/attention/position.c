@@ -1,4 +1,5 @@
-/* position.c - who sees whom, ALiBi slopes, sinusoidal tables. */
+/* position.c - visible keys, the scale of scores, ALiBi slopes, sinusoidal
+** tables. */
 #include "attention/kernels.h"
 #include <math.h>
 
@@ -15,6 +16,10 @@ void sl_visible (const sl_visibility *v, int i, int n, int *lo, int *hi) {
 int sl_valid_tokens (double length, int t) {
   if (!(length > 0)) return 0;
   return length < t ? (int)length : t;
+}
+
+double sl_default_scale (int d_head) {
+  return d_head > 0 ? 1 / sqrt (d_head) : 1;
 }
 
 /* For H a power of two 2^(-8 i / H), i = 1..H; otherwise those of the power of

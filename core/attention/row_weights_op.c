@@ -1,149 +1,86 @@
-/* row_weights_op.c - the row_weights op: a row plugin on given scores.
+/* row_weights_op.c - the row_weights op: a row plugin on given scores, one head of
+** one sequence, (T, T), at a time.
 **
-** Scores that a query does not see are not read; their weights and gradients
-** are zero. */
+** Scores of keys that a query does not see are not read; their weights and
+** gradients are zero. */
 #include "attention/host.h"
-#include "attention/kernels.h"
 #include <string.h>
 
-/* One head of one sequence, t x t. */
-typedef struct map {
-  const sl_run *run;
-  const sl_attention_attr *attr;
-  const sl_row_weights_plan *p;
-  const sl_row_kernel *row;
-  sl_call call;
-  const real
-      *first_key; /* first visible key of query i at i * first_key_step; NULL:
-                     ** no limit */
-  ptrdiff_t first_key_step;
-} map;
-
-static real *at (const sl_run *r, size_t offset) {
-  return (real *)r->scratch + offset;
+/* Row i of one head of (B, NH, T, T). */
+static real *row_of (const sl_view *v, const sl_hosted *h, int i) {
+  return (real *)v->data + h->sequence * v->stride[0] +
+         h->call.head * v->stride[1] + i * v->stride[2];
 }
 
-static void start (map *m, const sl_run *r, sl_row_weights_plan *p) {
-  const sl_attention_attr *a = r->attr;
-  const sl_dtype dtype = sizeof (real) == 4 ? SL_F32 : SL_F64;
-  sl_row_weights_plan_of (a, r->n_in, r->in, p, NULL);
-  *m = (map){ .run = r, .attr = a, .p = p };
-  m->row = a->mechanism->loaded->plugin[dtype]->row;
-  m->call.host = &SL (sl_host_services);
-  m->call.config = a->mechanism->config;
-  m->call.scratch = at (r, p->row);
-  m->call.heads = p->heads;
-  m->call.layer = a->layer;
-  m->call.d_head = a->d_head;
-  m->call.scale = a->scale;
-}
-
-/* Valid tokens of the sequence, and this head's parameters side by side. */
-static void choose (map *m, int sequence, int head) {
-  const sl_run *r = m->run;
-  const sl_row_weights_plan *p = m->p;
-  int input = 1;
-  m->call.head = head;
-  m->call.length = p->t;
-  if (p->params) {
-    const sl_view *v = &r->in[input++];
-    real *to = at (r, p->param);
-    for (int i = 0; i < p->params; i++)
-      to[i] = ((const real *)v->data)[head * v->stride[0] + i * v->stride[1]];
-    m->call.param = to;
-  }
-  if (m->attr->has_length) {
-    const sl_view *v = &r->in[input];
-    m->call.length = sl_valid_tokens (
-        ((const real *)v->data)[sequence * v->stride[0]], p->t);
-  }
-  if (m->attr->has_first_key) {
-    const sl_view *v = &r->in[r->n_in - 1];
-    m->first_key = (const real *)v->data + sequence * v->stride[0];
-    m->first_key_step = v->stride[1];
-  }
-}
-
-/* What query i sees goes into the call; returns the number of keys. */
-static int see (map *m, int i) {
-  int lo, hi;
-  sl_visible (&m->attr->visibility, i, m->call.length, &lo, &hi);
-  if (m->first_key) {
-    const int first =
-        sl_valid_tokens ((double)m->first_key[i * m->first_key_step], m->p->t);
-    if (lo < first) lo = first;
-    if (lo > hi) lo = hi;
-  }
-  m->call.pos = i;
-  m->call.first = lo;
-  return hi - lo;
-}
-
-/* Elements first..first+n-1 of row i of one head, side by side in 'copy'. */
-static void gather (const sl_view *v, int sequence, int head, int i, int first,
-                    int n, real *copy) {
-  const real *x = (const real *)v->data + sequence * v->stride[0] +
-                  head * v->stride[1] + i * v->stride[2] + first * v->stride[3];
+/* The keys lo .. lo + n - 1 of row i, copied to the scratch. */
+static real *gather (const sl_view *v, const sl_hosted *h, int i, int lo, int n,
+                     size_t scratch) {
+  const real *x = row_of (v, h, i) + lo * v->stride[3];
+  real *copy = sl_at_scratch (h->run, scratch);
   for (ptrdiff_t j = 0; j < n; j++) copy[j] = x[j * v->stride[3]];
+  return copy;
 }
 
-static real *row_of (const sl_view *v, int sequence, int head, int i) {
-  return (real *)v->data + sequence * v->stride[0] + head * v->stride[1] +
-         i * v->stride[2];
+/* Query i is the next of the plugin's calls; returns how many keys it sees, from
+** call.first on. */
+static int visible (sl_hosted *h, int i) {
+  const sl_attention_attr *a = h->run->attr;
+  int hi;
+  SL (sl_host_visible) (h, &a->visibility, i, &h->call.first, &hi);
+  h->call.pos = i;
+  return hi - h->call.first;
 }
 
 static void forward (const sl_run *r) {
   sl_row_weights_plan p;
-  map m;
-  start (&m, r, &p);
-  for (int s = 0; s < p.batch; s++)
-    for (int h = 0; h < p.heads; h++) {
-      choose (&m, s, h);
-      for (int i = 0; i < p.t; i++) {
-        real *w = row_of (&r->out[0], s, h, i);
-        int n = see (&m, i);
-        memset (w, 0, (size_t)p.t * sizeof *w);
-        if (n == 0) continue;
-        gather (&r->in[0], s, h, i, m.call.first, n, at (r, p.scores));
-        m.row->forward (&m.call, n, at (r, p.scores), w + m.call.first);
+  sl_hosted h;
+  sl_row_weights_plan_of (r->attr, r->n_in, r->in, &p, NULL);
+  SL (sl_host_start) (&h, r, &p.call);
+  for (int s = 0; s < p.call.batch; s++)
+    for (int head = 0; head < p.call.heads; head++) {
+      SL (sl_host_sequence) (&h, s);
+      SL (sl_host_head) (&h, head);
+      for (int i = 0; i < p.call.t; i++) {
+        real *w = row_of (&r->out[0], &h, i);
+        const int n = visible (&h, i), lo = h.call.first;
+        memset (w, 0, (size_t)p.call.t * sizeof *w);
+        if (n > 0)
+          h.plugin->row->forward (
+              &h.call, n, gather (&r->in[0], &h, i, lo, n, p.scores), w + lo);
       }
     }
 }
 
-/* ds += plugin' (s, w, dw); dparam is summed over queries, then over
-** sequences. */
-static void backward_row (map *m, int s, int h, int i) {
-  const sl_run *r = m->run;
-  const sl_row_weights_plan *p = m->p;
+/* forward: w = plugin (s, param); ds += dw dw/ds, dparam += dw dw/dparam */
+static void backward_row (sl_hosted *h, const sl_row_weights_plan *p, int i) {
+  const sl_run *r = h->run;
   const sl_view *din = &r->din[0];
-  real *ds = at (r, p->dscores);
-  int n = see (m, i), first = m->call.first;
+  real *ds = sl_at_scratch (r, p->dscores);
+  const int n = visible (h, i), lo = h->call.first;
   if (n == 0) return;
-  gather (&r->in[0], s, h, i, first, n, at (r, p->scores));
-  gather (&r->out[0], s, h, i, first, n, at (r, p->weights));
-  gather (&r->dout[0], s, h, i, first, n, at (r, p->dweights));
-  m->row->backward (&m->call, n, at (r, p->scores), at (r, p->weights),
-                    at (r, p->dweights), ds, at (r, p->dparam));
+  h->plugin->row->backward (
+      &h->call, n, gather (&r->in[0], h, i, lo, n, p->scores),
+      gather (&r->out[0], h, i, lo, n, p->weights),
+      gather (&r->dout[0], h, i, lo, n, p->dweights), ds, sl_host_dparam (h));
   if (din->data) {
-    real *to = row_of (din, s, h, i) + first * din->stride[3];
+    real *to = row_of (din, h, i) + lo * din->stride[3];
     for (ptrdiff_t j = 0; j < n; j++) to[j * din->stride[3]] += ds[j];
   }
 }
 
 static void backward (const sl_run *r) {
   sl_row_weights_plan p;
-  map m;
+  sl_hosted h;
   if (!r->dout[0].data) return;
-  start (&m, r, &p);
-  for (int s = 0; s < p.batch; s++)
-    for (int h = 0; h < p.heads; h++) {
-      const sl_view *v = &r->din[1];
-      const real *sum = at (r, p.dparam);
-      choose (&m, s, h);
-      memset (at (r, p.dparam), 0, (size_t)p.params * sizeof (real));
-      for (int i = 0; i < p.t; i++) backward_row (&m, s, h, i);
-      for (int i = 0; p.params && v->data && i < p.params; i++)
-        ((real *)v->data)[h * v->stride[0] + i * v->stride[1]] += sum[i];
+  sl_row_weights_plan_of (r->attr, r->n_in, r->in, &p, NULL);
+  SL (sl_host_start) (&h, r, &p.call);
+  for (int s = 0; s < p.call.batch; s++)
+    for (int head = 0; head < p.call.heads; head++) {
+      SL (sl_host_sequence) (&h, s);
+      SL (sl_host_head) (&h, head);
+      SL (sl_host_clear_gradient) (&h);
+      for (int i = 0; i < p.call.t; i++) backward_row (&h, &p, i);
+      SL (sl_host_add_gradient) (&h);
     }
 }
 

@@ -21,64 +21,74 @@ const char *sl_show_shape (const sl_view *v, sl_shape_room *room) {
   return sl_shape_text (v->ndim, v->dim, room->text, sizeof room->text);
 }
 
-/* What to do with a plugin of another shape. */
-static int fail_shape (const sl_mechanism_use *u, sl_error *e) {
-  const sl_loaded *l = u->mechanism->loaded;
-  return sl_fail (e, "%s: plugin '%s' is a %s; expected a %s", u->op, l->name,
-                  sl_plugin_shape (l->plugin[SL_F64]), u->shape);
+int sl_reserve_call (size_t *end, size_t plugin_reals, sl_call_plan *p) {
+  p->plugin_reals = plugin_reals;
+  return sl_reserve (end, 1, (size_t)p->params, &p->param) ||
+                 sl_reserve (end, 1, (size_t)p->params, &p->dparam) ||
+                 sl_reserve (end, 1, plugin_reals, &p->plugin)
+             ? -1
+             : 0;
 }
 
-int sl_check_use (const sl_mechanism_use *u, int first, int n_in,
-                  const sl_view *in, int *params, sl_error *e) {
-  const sl_loaded *l;
-  const int wanted = first + (u->has_param != 0) + (u->has_length != 0);
+/* An optional input must be (rows, columns), or (rows) if columns is 0. */
+static int check_optional (const char *op, const char *name, const sl_view *v,
+                           ptrdiff_t rows, ptrdiff_t columns, const char *why,
+                           sl_error *e) {
+  const ptrdiff_t want[2] = { rows, columns };
+  const int ndim = columns ? 2 : 1;
+  sl_shape_room t, tw;
+  if (v->ndim == ndim && v->dim[0] == rows &&
+      (ndim == 1 || v->dim[1] == columns))
+    return 0;
+  return sl_fail (e, "%s: %s is %s; expected %s, one a %s", op, name,
+                  sl_show_shape (v, &t),
+                  sl_shape_text (ndim, want, tw.text, sizeof tw.text), why);
+}
+
+int sl_check_call (const char *op, const char *shape,
+                   const sl_attention_attr *a, int n_in, const sl_view *in,
+                   sl_call_plan *p, sl_error *e) {
+  const sl_mechanism *m = a->mechanism;
+  const int wanted = p->inputs + (a->has_param != 0) + (a->has_length != 0) +
+                     (a->has_first_key != 0);
+  const sl_view *v = &in[p->inputs];
+  const char *name;
   sl_shape_room t;
-  int at = first;
-  if (!u->mechanism) return sl_fail (e, "%s: no mechanism given", u->op);
-  l = u->mechanism->loaded;
-  if (strcmp (sl_plugin_shape (l->plugin[SL_F64]), u->shape) != 0)
-    return fail_shape (u, e);
-  *params = sl_mechanism_params (u->mechanism, u->d_head);
-  if (*params < 0)
-    return sl_fail (e,
-                    "%s: plugin '%s' has too many parameters for heads of "
-                    "width %d",
-                    u->op, l->name, u->d_head);
-  if (n_in != wanted)
-    return sl_fail (e, "%s: %d inputs; expected %d", u->op, n_in, wanted);
-  if ((*params > 0) != (u->has_param != 0))
-    return sl_fail (e,
-                    *params ? "%s: plugin '%s' has %d parameters a head; "
-                              "give them as param"
-                            : "%s: plugin '%s' has no parameters; param was "
-                              "given",
-                    u->op, l->name, *params);
-  if (u->has_param) {
-    const sl_view *p = &in[at++];
-    if (p->ndim != 2 || p->dim[0] != u->heads || p->dim[1] != *params)
-      return sl_fail (e, "%s: param is %s; plugin '%s' expects (%d, %d)", u->op,
-                      sl_show_shape (p, &t), l->name, u->heads, *params);
-  }
-  if (u->has_length) {
-    const sl_view *p = &in[at];
-    if (p->ndim != 1 || p->dim[0] != u->batch)
-      return sl_fail (e, "%s: length is %s; expected (%td), one a sequence",
-                      u->op, sl_show_shape (p, &t), u->batch);
-  }
-  return 0;
-}
-
-/* The row mechanism and its visibility. */
-static int check_mechanism (const char *op, const sl_attention_attr *a,
-                            int first, int n_in, const sl_view *in,
-                            ptrdiff_t batch, int heads, int *params,
-                            sl_error *e) {
-  const sl_mechanism_use use = { op,    "row",        a->mechanism,  a->d_head,
-                                 heads, a->has_param, a->has_length, batch };
+  if (!m) return sl_fail (e, "%s: no mechanism given", op);
+  name = m->loaded->name;
+  if (strcmp (sl_plugin_shape (m->loaded->plugin[SL_F64]), shape) != 0)
+    return sl_fail (e, "%s: plugin '%s' is a %s; expected a %s", op, name,
+                    sl_plugin_shape (m->loaded->plugin[SL_F64]), shape);
   if (a->visibility.window < 0)
     return sl_fail (e, "%s: window is %d; expected 0 (none) or more", op,
                     a->visibility.window);
-  return sl_check_use (&use, first, n_in, in, params, e);
+  p->params = sl_mechanism_params (m, p->d_head);
+  if (p->params < 0)
+    return sl_fail (e,
+                    "%s: plugin '%s' has too many parameters for heads of "
+                    "width %d",
+                    op, name, p->d_head);
+  if (n_in != wanted)
+    return sl_fail (e, "%s: %d inputs; expected %d", op, n_in, wanted);
+  if ((p->params > 0) != (a->has_param != 0))
+    return sl_fail (e,
+                    p->params ? "%s: plugin '%s' has %d parameters a head; "
+                                "give them as param"
+                              : "%s: plugin '%s' has no parameters; param was "
+                                "given",
+                    op, name, p->params);
+  if (a->has_param &&
+      (v->ndim != 2 || v->dim[0] != p->heads || v->dim[1] != p->params))
+    return sl_fail (e, "%s: param is %s; plugin '%s' expects (%d, %d)", op,
+                    sl_show_shape (v, &t), name, p->heads, p->params);
+  v += a->has_param != 0;
+  if (a->has_length &&
+      check_optional (op, "length", v, p->batch, 0, "sequence", e))
+    return -1;
+  v += a->has_length != 0;
+  return a->has_first_key
+             ? check_optional (op, "first_key", v, p->batch, p->t, "query", e)
+             : 0;
 }
 
 static int check_heads (const sl_attention_attr *a, sl_error *e) {
@@ -105,21 +115,6 @@ static int check_heads (const sl_attention_attr *a, sl_error *e) {
                     a->block < 0 ? "block" : "recompute_from",
                     a->block < 0 ? a->block : a->recompute_from);
   return 0;
-}
-
-/* The last input of 'n_in', behind 'first' others: for each query of each
-** sequence the first key it may see. */
-static int check_first_key (const char *op, int first, int n_in,
-                            const sl_view *in, ptrdiff_t batch, ptrdiff_t t,
-                            sl_error *e) {
-  const sl_view *first_key = &in[n_in - 1];
-  sl_shape_room tb;
-  if (n_in > first && first_key->ndim == 2 && first_key->dim[0] == batch &&
-      first_key->dim[1] == t)
-    return 0;
-  return sl_fail (e, "%s: first_key is %s; expected (%td, %td), one a query",
-                  op, n_in > first ? sl_show_shape (first_key, &tb) : "missing",
-                  batch, t);
 }
 
 static int check_shapes (const sl_attention_attr *a, int n_in,
@@ -158,38 +153,38 @@ static int check_shapes (const sl_attention_attr *a, int n_in,
   return 0;
 }
 
-/* As many rows as keep the four block x T buffers in the second-level cache,
+/* As many queries as keep the four (block, T) buffers in the second-level cache,
 ** but enough that a key is read for several queries. */
 static int choose_block (const sl_attention_attr *a, int t) {
-  int rows = a->block ? a->block : SL_MOST_ROWS;
+  int rows = a->block ? a->block : SL_MAX_BLOCK_ROWS;
   if (!a->block)
     while (rows > 8 && (long)rows * t > 1L << 15) rows /= 2;
-  if (rows > SL_MOST_ROWS) rows = SL_MOST_ROWS;
+  if (rows > SL_MAX_BLOCK_ROWS) rows = SL_MAX_BLOCK_ROWS;
   return sl_min_int (rows, t);
 }
 
-/* Lanes are for plugins with a block pair, where all queries see the keys from
-** the first one on, and enough of them to fill the lanes. */
+/* Lanes are for plugins with a block kernel, where all queries see the keys from
+** the first one on, and enough tokens to fill the lanes. */
 static int use_lanes (const sl_attention_attr *a, int t) {
   return a->mechanism->loaded->plugin[SL_F64]->block &&
-         a->visibility.window == 0 && !a->has_first_key && t >= SL_LANES_FROM &&
-         t <= SL_LANES_TO;
+         a->visibility.window == 0 && !a->has_first_key &&
+         t >= SL_LANES_MIN_TOKENS && t <= SL_LANES_MAX_TOKENS;
 }
 
-/* Blocks of lanes that share a tile of keys: a team has a larger scratch, which
-** pays where keys come from far away. */
-static int choose_together (const sl_attention_attr *a, int keys) {
-  if (!a->block) return keys >= SL_TEAM_FROM ? SL_BLOCKS_PER_GROUP : 1;
+/* Blocks that share a tile of keys: a group has a larger scratch, which pays
+** where the keys do not stay in the cache. */
+static int choose_group (const sl_attention_attr *a, int keys) {
+  if (!a->block) return keys >= SL_GROUP_MIN_KEYS ? SL_BLOCKS_PER_GROUP : 1;
   if (a->block < 2 * SL_QUERIES) return 1;
   return a->block / SL_QUERIES < SL_BLOCKS_PER_GROUP ? a->block / SL_QUERIES
                                                      : SL_BLOCKS_PER_GROUP;
 }
 
-/* Where the products of a block find scratch: the largest of the five. */
+/* The scratch of a block's products: the largest of the five. */
 static int reserve_product (const sl_attention_plan *p,
                             sl_gemm_strided_scratch product, size_t *end,
                             size_t *at) {
-  const ptrdiff_t m = p->block, t = p->keys, d = p->d, v = p->dv;
+  const ptrdiff_t m = p->block, t = p->keys, d = p->call.d_head, v = p->d_value;
   const size_t sizes[5] = { product (m, t, d), product (m, t, v),
                             product (m, d > v ? d : v, t), product (t, d, m),
                             product (t, v, m) };
@@ -199,54 +194,56 @@ static int reserve_product (const sl_attention_plan *p,
   return sl_reserve (end, 1, most, at);
 }
 
-/* Sizes, and where the buffers lie but for that of products, which is last. */
-static int lay_out (const sl_attention_attr *a, const sl_view *in, int params,
-                    sl_attention_plan *p) {
-  size_t t, keys, d, dv, rows, team, ld, end = 0;
-  p->params = params;
-  p->batch = (int)in[0].dim[0];
-  p->t = (int)in[0].dim[1];
-  p->heads = a->heads;
+/* Sizes that need no check. */
+static void set_sizes (const sl_attention_attr *a, const sl_view *in,
+                       sl_attention_plan *p) {
+  const int t = (int)in[0].dim[1];
+  p->call.batch = (int)in[0].dim[0];
+  p->call.t = t;
+  p->call.heads = a->heads;
+  p->call.d_head = a->d_head;
+  p->call.inputs = 3;
   p->kv_heads = a->kv_heads;
-  p->d = a->d_head;
-  p->dv = (int)(in[2].dim[2] / a->kv_heads);
-  p->keys = p->t + a->virtual_keys;
-  p->lanes = use_lanes (a, p->t);
-  p->block = p->lanes ? SL_QUERIES : choose_block (a, p->t);
-  p->together = p->lanes ? choose_together (a, p->keys) : 1;
-  p->gathered = p->lanes && p->t >= SL_GATHER_FROM;
-  p->recompute =
-      p->t >= (a->recompute_from ? a->recompute_from : SL_RECOMPUTE_FROM);
-  t = (size_t)p->t;
-  keys = (size_t)p->keys;
-  d = (size_t)p->d;
-  dv = (size_t)p->dv;
+  p->d_value = (int)(in[2].dim[2] / a->kv_heads);
+  p->keys = t + a->virtual_keys;
+}
+
+/* Layout and buffers, except that of products, which is last. */
+static int lay_out (const sl_attention_attr *a, sl_attention_plan *p) {
+  const size_t t = (size_t)p->call.t, keys = (size_t)p->keys;
+  const size_t d = (size_t)p->call.d_head, dv = (size_t)p->d_value;
+  size_t rows, group, transposed, gathered, end = 0;
+  p->lanes = use_lanes (a, p->call.t);
+  p->block = p->lanes ? SL_QUERIES : choose_block (a, p->call.t);
+  p->group = p->lanes ? choose_group (a, p->keys) : 1;
+  p->gathered = p->lanes && p->call.t >= SL_GATHER_MIN_TOKENS;
+  p->recompute = p->call.t >= (a->recompute_from ? a->recompute_from
+                                                 : SL_RECOMPUTE_MIN_TOKENS);
   rows = (size_t)p->block;
-  team = rows * (size_t)p->together;
+  group = rows * (size_t)p->group;
+  gathered = p->gathered ? keys : 0;
   p->saved = p->saved_scores = 0;
   if (!p->recompute &&
       (sl_size_mul (p->lanes ? sl_round_up (t, rows) : t, keys,
                     &p->saved_scores) ||
-       sl_size_mul (p->saved_scores, 2 * (size_t)p->heads, &p->saved) ||
-       sl_size_mul (p->saved, (size_t)p->batch, &p->saved)))
+       sl_size_mul (p->saved_scores, 2 * (size_t)p->call.heads, &p->saved) ||
+       sl_size_mul (p->saved, (size_t)p->call.batch, &p->saved)))
     return -1;
   /* an odd number of cache lines: columns do not fall on one another */
-  ld = sl_round_up (keys, 16);
-  if (ld / 16 % 2 == 0) ld += 16;
-  p->ld = (ptrdiff_t)ld;
-  if (sl_reserve (&end, p->lanes ? team : ld, d, &p->kt) ||
-      sl_reserve (&end, p->lanes ? team : ld, dv, &p->vt) ||
-      sl_reserve (&end, p->gathered ? keys : 0, d, &p->k) ||
-      sl_reserve (&end, p->gathered ? keys : 0, dv, &p->v) ||
+  p->ld = (ptrdiff_t)sl_round_up (keys, 16);
+  if (p->ld / 16 % 2 == 0) p->ld += 16;
+  transposed = p->lanes ? group : (size_t)p->ld;
+  if (sl_reserve (&end, transposed, d, &p->kt) ||
+      sl_reserve (&end, transposed, dv, &p->vt) ||
+      sl_reserve (&end, gathered, d, &p->k) ||
+      sl_reserve (&end, gathered, dv, &p->v) ||
       sl_reserve (&end, t, d, &p->dq) || sl_reserve (&end, keys, d, &p->dk) ||
-      sl_reserve (&end, keys, dv, &p->dv_sum) ||
-      sl_reserve (&end, team, keys, &p->scores) ||
-      sl_reserve (&end, team, keys, &p->weights) ||
-      sl_reserve (&end, team, keys, &p->dscores) ||
+      sl_reserve (&end, keys, dv, &p->dv) ||
+      sl_reserve (&end, group, keys, &p->scores) ||
+      sl_reserve (&end, group, keys, &p->weights) ||
+      sl_reserve (&end, group, keys, &p->dscores) ||
       sl_reserve (&end, rows, keys, &p->dweights) ||
-      sl_reserve (&end, 1, (size_t)p->params, &p->param) ||
-      sl_reserve (&end, 1, (size_t)p->params, &p->dparam) ||
-      sl_reserve (&end, 1, keys, &p->row))
+      sl_reserve_call (&end, keys, &p->call))
     return -1;
   p->product = p->scratch = end;
   return 0;
@@ -256,25 +253,22 @@ static int lay_out (const sl_attention_attr *a, const sl_view *in, int params,
 static int plan_of (const sl_attention_attr *a, int n_in, const sl_view *in,
                     sl_gemm_strided_scratch product, sl_attention_plan *p,
                     sl_error *e) {
-  int params;
-  if (check_heads (a, e) || check_shapes (a, n_in, in, e) ||
-      (a->has_first_key && check_first_key ("attention", 3, n_in, in,
-                                            in[0].dim[0], in[0].dim[1], e)) ||
-      check_mechanism ("attention", a, 3, n_in - (a->has_first_key != 0), in,
-                       in[0].dim[0], a->heads, &params, e))
-    return -1;
-  if (lay_out (a, in, params, p) ||
-      reserve_product (p, product, &p->scratch, &p->product))
+  if (check_heads (a, e) || check_shapes (a, n_in, in, e)) return -1;
+  set_sizes (a, in, p);
+  if (sl_check_call ("attention", "row", a, n_in, in, &p->call, e)) return -1;
+  if (lay_out (a, p) || reserve_product (p, product, &p->scratch, &p->product))
     return sl_fail (e,
                     "attention: %d sequences of %d tokens of width %d and %d "
                     "do not fit in memory",
-                    p->batch, p->t, p->d, p->dv);
+                    p->call.batch, p->call.t, p->call.d_head, p->d_value);
   return 0;
 }
 
 void sl_attention_plan_again (const sl_attention_attr *a, const sl_view *in,
                               sl_attention_plan *p) {
-  lay_out (a, in, sl_mechanism_params (a->mechanism, a->d_head), p);
+  set_sizes (a, in, p);
+  p->call.params = sl_mechanism_params (a->mechanism, a->d_head);
+  lay_out (a, p);
 }
 
 int sl_attention_shapes (sl_shape_query *q, sl_gemm_strided_scratch product,
@@ -284,9 +278,9 @@ int sl_attention_shapes (sl_shape_query *q, sl_gemm_strided_scratch product,
   if (plan_of (a, q->n_in, q->in, product, &p, e)) return -1;
   q->n_out = 1;
   q->out[0].ndim = 3;
-  q->out[0].dim[0] = p.batch;
-  q->out[0].dim[1] = p.t;
-  q->out[0].dim[2] = (ptrdiff_t)p.heads * p.dv;
+  q->out[0].dim[0] = p.call.batch;
+  q->out[0].dim[1] = p.call.t;
+  q->out[0].dim[2] = (ptrdiff_t)p.call.heads * p.d_value;
   q->saved = p.saved;
   q->scratch = p.scratch;
   return 0;
@@ -304,22 +298,18 @@ int sl_row_weights_plan_of (const sl_attention_attr *a, int n_in,
   if (s->dim[0] > INT_MAX || s->dim[1] > INT_MAX || s->dim[2] > INT_MAX / 2)
     return sl_fail (e, "row_weights: scores %s are too large",
                     sl_show_shape (s, &ts));
-  if ((a->has_first_key &&
-       check_first_key ("row_weights", 1, n_in, in, s->dim[0], s->dim[2], e)) ||
-      check_mechanism ("row_weights", a, 1, n_in - (a->has_first_key != 0), in,
-                       s->dim[0], (int)s->dim[1], &p->params, e))
-    return -1;
-  p->batch = (int)s->dim[0];
-  p->heads = (int)s->dim[1];
-  p->t = (int)s->dim[2];
-  t = (size_t)p->t;
+  p->call.batch = (int)s->dim[0];
+  p->call.heads = (int)s->dim[1];
+  p->call.t = (int)s->dim[2];
+  p->call.d_head = a->d_head;
+  p->call.inputs = 1;
+  if (sl_check_call ("row_weights", "row", a, n_in, in, &p->call, e)) return -1;
+  t = (size_t)p->call.t;
   if (sl_reserve (&end, 1, t, &p->scores) ||
       sl_reserve (&end, 1, t, &p->weights) ||
       sl_reserve (&end, 1, t, &p->dscores) ||
       sl_reserve (&end, 1, t, &p->dweights) ||
-      sl_reserve (&end, 1, (size_t)p->params, &p->param) ||
-      sl_reserve (&end, 1, (size_t)p->params, &p->dparam) ||
-      sl_reserve (&end, 1, t, &p->row))
+      sl_reserve_call (&end, t, &p->call))
     return sl_fail (e, "row_weights: scores %s are too large",
                     sl_show_shape (s, &ts));
   p->scratch = end;

@@ -42,13 +42,10 @@ static int check_sizes (const char *op, const sl_view *x, int heads,
   return 0;
 }
 
-int sl_gate_plan_of (const sl_gate_attr *a, int n_in, const sl_view *in,
+int sl_gate_plan_of (const sl_attention_attr *a, int n_in, const sl_view *in,
                      sl_gate_plan *p, sl_error *e) {
   const sl_mechanism *m = a->mechanism;
-  sl_mechanism_use use = { "gate",       "gate",        m, 1, a->heads,
-                           a->has_param, a->has_length, 0 };
-  size_t end = 0;
-  int input;
+  size_t d, width, end = 0;
   sl_shape_room t;
   if (n_in < 1) return sl_fail (e, "gate: no input; expected o");
   if (check_sizes ("gate", &in[0], a->heads, e)) return -1;
@@ -57,30 +54,27 @@ int sl_gate_plan_of (const sl_gate_attr *a, int n_in, const sl_view *in,
                     "gate: o is %s; its width must be a multiple of %d, the "
                     "number of heads",
                     sl_show_shape (&in[0], &t), a->heads);
-  p->batch = (int)in[0].dim[0];
-  p->t = (int)in[0].dim[1];
-  p->heads = a->heads;
-  p->d = (int)in[0].dim[2] / a->heads;
+  p->call.batch = (int)in[0].dim[0];
+  p->call.t = (int)in[0].dim[1];
+  p->call.heads = a->heads;
+  p->call.d_head = (int)in[0].dim[2] / a->heads;
   p->width = p->shared = 0;
   if (m && m->inputs->name) {
-    p->width = input_width ("gate", m, 0, p->d, a->heads, e);
+    p->width = input_width ("gate", m, 0, p->call.d_head, a->heads, e);
     p->shared = m->inputs->shared;
     if (p->width < 0) return -1;
   }
-  input = p->width > 0;
-  use.d_head = p->d;
-  use.batch = p->batch;
-  if (sl_check_use (&use, 1 + input, n_in, in, &p->params, e) ||
-      (input && check_input ("gate", m, 0, &in[1], p->batch, p->t, a->heads,
-                             p->width, e)))
+  p->call.inputs = 1 + (p->width > 0);
+  d = (size_t)p->call.d_head;
+  width = (size_t)p->width;
+  if (sl_check_call ("gate", "gate", a, n_in, in, &p->call, e) ||
+      (width && check_input ("gate", m, 0, &in[1], p->call.batch, p->call.t,
+                             a->heads, p->width, e)))
     return -1;
-  if (sl_reserve (&end, 1, (size_t)p->d, &p->o) ||
-      sl_reserve (&end, 1, (size_t)p->d, &p->dy) ||
-      sl_reserve (&end, 1, (size_t)p->d, &p->d_o) ||
-      sl_reserve (&end, 1, (size_t)p->width, &p->z) ||
-      sl_reserve (&end, 1, (size_t)p->width, &p->dz) ||
-      sl_reserve (&end, 1, (size_t)p->params, &p->param) ||
-      sl_reserve (&end, 1, (size_t)p->params, &p->dparam))
+  if (sl_reserve (&end, 1, d, &p->o) || sl_reserve (&end, 1, d, &p->dy) ||
+      sl_reserve (&end, 1, d, &p->d_o) || sl_reserve (&end, 1, width, &p->z) ||
+      sl_reserve (&end, 1, width, &p->dz) ||
+      sl_reserve_call (&end, 0, &p->call))
     return sl_fail (e, "gate: o %s is too large", sl_show_shape (&in[0], &t));
   p->scratch = end;
   return 0;
@@ -95,7 +89,7 @@ int sl_gate_shapes (sl_shape_query *q, sl_error *e) {
   return 0;
 }
 
-static int check_mix (const sl_mixer_attr *a, sl_error *e) {
+static int check_options (const sl_attention_attr *a, sl_error *e) {
   const sl_visibility *v = &a->visibility;
   const char *name = a->mechanism->loaded->name;
   if (a->d_head < 1)
@@ -103,9 +97,6 @@ static int check_mix (const sl_mixer_attr *a, sl_error *e) {
   if (!isfinite (a->scale))
     return sl_fail (e, "mixer: scale is %g; expected a finite number",
                     a->scale);
-  if (v->window < 0)
-    return sl_fail (e, "mixer: window is %d; expected 0 (none) or more",
-                    v->window);
   if ((a->mechanism->loaded->plugin[SL_F64]->flags & SL_CAUSAL_ONLY) &&
       (!v->causal || v->window))
     return sl_fail (e,
@@ -115,22 +106,10 @@ static int check_mix (const sl_mixer_attr *a, sl_error *e) {
   return 0;
 }
 
-/* The plugin's own plan for one head. */
-static int ask (const sl_mixer_attr *a, sl_dtype dtype, sl_mixer_plan *p,
-                sl_plan *own, sl_error *e) {
-  if (sl_mechanism_ask (a->mechanism, dtype, a->d_head, p->t, own, e))
-    return -1;
-  if (own->d_out > INT_MAX / a->heads)
-    return sl_fail (e, "mixer: %d heads of width %d are too wide", a->heads,
-                    own->d_out);
-  p->d_out = own->d_out;
-  return 0;
-}
-
 /* Widths and places of the plugin's inputs; returns how many the op has, or
 ** -1. */
-static int place_inputs (const sl_mixer_attr *a, int n_in, const sl_view *in,
-                         sl_mixer_plan *p, sl_error *e) {
+static int place_inputs (const sl_attention_attr *a, int n_in,
+                         const sl_view *in, sl_mixer_plan *p, sl_error *e) {
   const sl_mechanism *m = a->mechanism;
   int n = 0;
   p->inputs = sl_plugin_inputs (m->loaded->plugin[SL_F64]);
@@ -158,7 +137,7 @@ static int place_inputs (const sl_mixer_attr *a, int n_in, const sl_view *in,
 }
 
 /* The input 'v', if it is as wide as the output. */
-static int find_value (const sl_mixer_attr *a, const sl_mixer_plan *p) {
+static int find_value (const sl_attention_attr *a, const sl_mixer_plan *p) {
   for (int i = 0; i < p->inputs; i++)
     if (strcmp (a->mechanism->inputs[i].name, "v") == 0 &&
         p->in[i].width == p->d_out)
@@ -166,13 +145,12 @@ static int find_value (const sl_mixer_attr *a, const sl_mixer_plan *p) {
   return -1;
 }
 
-static int reserve_all (const sl_mixer_attr *a, const sl_plan *own,
+static int reserve_all (const sl_attention_attr *a, const sl_plan *own,
                         sl_mixer_plan *p) {
-  const size_t t = (size_t)p->t, d_out = (size_t)p->d_out;
-  const size_t params = (size_t)p->params;
+  const size_t t = (size_t)p->call.t, d_out = (size_t)p->d_out;
   const int shows =
       a->mechanism->loaded->plugin[SL_F64]->mixer->weights != NULL;
-  size_t end = 0;
+  size_t all, end = 0;
   for (int i = 0; i < p->inputs; i++)
     if (sl_reserve (&end, t, (size_t)p->in[i].width, &p->in[i].x) ||
         sl_reserve (&end, t, (size_t)p->in[i].width, &p->in[i].dx))
@@ -181,46 +159,46 @@ static int reserve_all (const sl_mixer_attr *a, const sl_plan *own,
       sl_reserve (&end, t, d_out, &p->out) ||
       sl_reserve (&end, t, d_out, &p->dout) ||
       sl_reserve (&end, shows ? t : 0, t, &p->weights) ||
-      sl_reserve (&end, 1, own->scratch, &p->own) ||
-      sl_reserve (&end, 1, params, &p->param) ||
-      sl_reserve (&end, 1, params, &p->dparam))
+      sl_reserve_call (&end, own->scratch, &p->call))
     return -1;
   p->scratch = end;
   p->saved = 0;
-  return sl_reserve (&p->saved, 1, own->saved, &end);
+  return sl_reserve (&p->saved, 1, own->saved, &end) ||
+                 sl_size_mul (p->saved, (size_t)p->call.heads, &all) ||
+                 sl_size_mul (all, (size_t)p->call.batch, &all)
+             ? -1
+             : 0;
 }
 
-int sl_mixer_plan_of (const sl_mixer_attr *a, sl_dtype dtype, int n_in,
+int sl_mixer_plan_of (const sl_attention_attr *a, sl_dtype dtype, int n_in,
                       const sl_view *in, sl_mixer_plan *p, sl_error *e) {
-  sl_mechanism_use use = { "mixer",  "mixer",      a->mechanism,  a->d_head,
-                           a->heads, a->has_param, a->has_length, 0 };
+  const sl_mechanism *m = a->mechanism;
   sl_plan own;
-  int n;
-  size_t all;
-  if (!a->mechanism) return sl_fail (e, "mixer: no mechanism given");
-  if (!a->mechanism->loaded->plugin[SL_F64]->mixer)
-    return sl_check_use (&use, 0, n_in, in, &n, e);
+  p->call.heads = a->heads;
+  p->call.d_head = a->d_head;
+  p->call.inputs = 0;
+  if (!m || !m->loaded->plugin[SL_F64]->mixer)
+    return sl_check_call ("mixer", "mixer", a, n_in, in, &p->call, e);
   if (a->heads < 1)
     return sl_fail (e, "mixer: heads is %d; expected 1 or more", a->heads);
-  if (check_mix (a, e)) return -1;
-  n = place_inputs (a, n_in, in, p, e);
-  if (n < 0) return -1;
-  p->batch = (int)in[0].dim[0];
-  p->t = (int)in[0].dim[1];
-  p->heads = a->heads;
-  p->d_head = a->d_head;
-  use.batch = p->batch;
-  if (sl_check_use (&use, n, n_in, in, &p->params, e)) return -1;
-  if (ask (a, dtype, p, &own, e)) return -1;
+  if (check_options (a, e)) return -1;
+  p->call.inputs = place_inputs (a, n_in, in, p, e);
+  if (p->call.inputs < 0) return -1;
+  p->call.batch = (int)in[0].dim[0];
+  p->call.t = (int)in[0].dim[1];
+  if (sl_check_call ("mixer", "mixer", a, n_in, in, &p->call, e) ||
+      sl_mechanism_ask (m, dtype, a->d_head, p->call.t, &own, e))
+    return -1;
+  if (own.d_out > INT_MAX / a->heads)
+    return sl_fail (e, "mixer: %d heads of width %d are too wide", a->heads,
+                    own.d_out);
+  p->d_out = own.d_out;
   p->value = find_value (a, p);
-  if (reserve_all (a, &own, p) ||
-      sl_size_mul (p->saved, (size_t)p->heads, &all) ||
-      sl_size_mul (all, (size_t)p->batch, &all))
-    return sl_fail (
-        e,
-        "mixer: what plugin '%s' needs for %d tokens does not fit in "
-        "memory",
-        a->mechanism->loaded->name, p->t);
+  if (reserve_all (a, &own, p))
+    return sl_fail (e,
+                    "mixer: the buffers of plugin '%s' for %d tokens do not "
+                    "fit in memory",
+                    m->loaded->name, p->call.t);
   return 0;
 }
 
@@ -229,10 +207,10 @@ int sl_mixer_shapes (sl_shape_query *q, sl_dtype dtype, sl_error *e) {
   if (sl_mixer_plan_of (q->attr, dtype, q->n_in, q->in, &p, e)) return -1;
   q->n_out = 1;
   q->out[0].ndim = 3;
-  q->out[0].dim[0] = p.batch;
-  q->out[0].dim[1] = p.t;
-  q->out[0].dim[2] = (ptrdiff_t)p.heads * p.d_out;
-  q->saved = p.saved * (size_t)p.heads * (size_t)p.batch;
+  q->out[0].dim[0] = p.call.batch;
+  q->out[0].dim[1] = p.call.t;
+  q->out[0].dim[2] = (ptrdiff_t)p.call.heads * p.d_out;
+  q->saved = p.saved * (size_t)p.call.heads * (size_t)p.call.batch;
   q->scratch = p.scratch;
   return 0;
 }

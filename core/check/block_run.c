@@ -128,22 +128,16 @@ static void take_params (const sl_block_case *c, const buffers *b, double *to) {
 }
 
 static int run (sl_block_case *c) {
-  const sl_dtype dtype = sizeof (real) == 4 ? SL_F32 : SL_F64;
-  const sl_plugin *p = c->mechanism->loaded->plugin[dtype];
-  sl_call call = { .host = &SL (sl_host_services),
-                   .config = c->mechanism->config,
-                   .head = 1,
-                   .heads = 3,
-                   .layer = 1,
-                   .d_head = 8,
-                   .length = c->length,
-                   .scale = 0.5 };
+  const sl_plugin *p = c->mechanism->loaded->plugin[SL_DTYPE];
+  sl_call call = SL (sl_new_call) (c->mechanism, 1, 3, 8, 0.5);
   buffers b;
   real *before;
   int failed;
   if (reserve (&b, c)) return -1;
   before = sl_alloc (b.total, sizeof *before);
   failed = !before;
+  call.head = 1;
+  call.length = c->length;
   call.param = c->params ? b.at[PARAM] : NULL;
   call.scratch = b.at[SCRATCH];
   if (!failed) {

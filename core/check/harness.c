@@ -131,12 +131,11 @@ static void close_harness (sl_harness *public) {
 }
 
 static sl_harness *open_harness (const sl_test_inputs *in) {
-  const sl_dtype dtype = sizeof (real) == 4 ? SL_F32 : SL_F64;
   const sl_mechanism *m = in->mechanism;
   harness *h = sl_alloc (1, sizeof *h);
   int failed = 0;
   if (!h) return NULL;
-  h->plugin = m->loaded->plugin[dtype];
+  h->plugin = m->loaded->plugin[SL_DTYPE];
   h->public.inputs = in;
   h->public.fence = h->public.blank = NAN;
   h->config_size = m->config_size;
@@ -193,15 +192,12 @@ static void prepare (harness *h, call *c, fenced *const *outputs) {
     memcpy (h->lo, in->lo, (size_t)in->n * sizeof (int));
     memcpy (h->hi, in->hi, (size_t)in->n * sizeof (int));
   }
-  c->c.host = &SL (sl_host_services);
+  c->c = SL (sl_new_call) (in->mechanism, in->layer, in->heads, in->d_head,
+                           in->scale);
   c->c.config = h->config_size ? h->config : NULL;
   c->c.param = in->size[last] ? h->in[last].data : NULL;
   c->c.scratch = h->scratch.data;
   c->c.head = in->head;
-  c->c.heads = in->heads;
-  c->c.layer = in->layer;
-  c->c.scale = in->scale;
-  c->c.d_head = in->d_head;
   c->c.pos = in->pos;
   c->c.first = in->first;
   c->c.length = in->length;

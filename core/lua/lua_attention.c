@@ -1,6 +1,5 @@
 /* lua_attention.c - attention, what is composed with it, and positions. */
 #include "lua/lua_attention.h"
-#include <math.h>
 #include <string.h>
 
 /* A field of the options table that is a tensor; it stays on the stack. NULL:
@@ -76,8 +75,7 @@ static int attention (lua_State *L) {
   a.d_head =
       in[0]->ndim == 3 && a.heads > 0 ? (int)(in[0]->dim[2] / a.heads) : 1;
   a.d_head = sl_lua_int (L, 1, what, "d_head", a.d_head);
-  a.scale = sl_lua_number (L, 1, what, "scale",
-                           a.d_head > 0 ? 1 / sqrt (a.d_head) : 1);
+  a.scale = sl_lua_number (L, 1, what, "scale", sl_default_scale (a.d_head));
   a.alibi = sl_lua_boolean (L, 1, what, "alibi", 0);
   a.recompute_from = sl_lua_int (L, 1, what, "recompute_from", 0);
   a.layer = layer (L, 1, what);
@@ -97,7 +95,7 @@ static int gate (lua_State *L) {
   static const char what[] = "gate";
   static const char *const keys[] = { "o",     "z",     "mechanism", "heads",
                                       "layer", "param", "length",    NULL };
-  sl_gate_attr a = { 0 };
+  sl_attention_attr a = { 0 };
   sl_tensor *in[4];
   int n = 1;
   luaL_checktype (L, 1, LUA_TTABLE);
@@ -124,7 +122,7 @@ static int mixer (lua_State *L) {
                                       "scale",  "causal",    "window", "layer",
                                       "param",  "length",    NULL };
   enum { MOST = SL_MAX_IN - 2 };
-  sl_mixer_attr a = { 0 };
+  sl_attention_attr a = { 0 };
   sl_tensor *in[SL_MAX_IN];
   int n = 0, list;
   luaL_checktype (L, 1, LUA_TTABLE);
@@ -143,8 +141,7 @@ static int mixer (lua_State *L) {
   a.mechanism = sl_lua_mechanism (L, 1, what);
   a.heads = sl_lua_int (L, 1, what, "heads", 1);
   a.d_head = sl_lua_int (L, 1, what, "d_head", 1);
-  a.scale = sl_lua_number (L, 1, what, "scale",
-                           a.d_head > 0 ? 1 / sqrt (a.d_head) : 1);
+  a.scale = sl_lua_number (L, 1, what, "scale", sl_default_scale (a.d_head));
   a.visibility = visibility (L, 1, what);
   a.layer = layer (L, 1, what);
   a.has_param = optional (L, 1, what, "param", in, &n);

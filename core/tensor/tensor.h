@@ -10,6 +10,8 @@
 
 enum { SL_MAX_DIMS = 6 };
 typedef enum sl_dtype { SL_F32, SL_F64 } sl_dtype;
+/* In a file that is compiled per precision: the sl_dtype of its 'real'. */
+#define SL_DTYPE (sizeof (real) == 4 ? SL_F32 : SL_F64)
 
 /* What kernels see: no counts, no ownership. Strides are in elements and may be
 ** 0 (broadcast) or negative. ndim 0 is a scalar. */

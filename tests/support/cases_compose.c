@@ -9,8 +9,8 @@
 typedef struct setting {
   const char *plugin;
   sl_setting options[3]; /* up to the first without a name */
-  sl_gate_attr gate;
-  sl_mixer_attr mixer;
+  sl_attention_attr gate;
+  sl_attention_attr mixer;
 } setting;
 
 #define GATE(...) .gate = { .heads = 2, __VA_ARGS__ }
