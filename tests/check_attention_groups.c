@@ -1,4 +1,4 @@
-/* check_attention_team.c - blocks of queries that share tiles of keys: equal
+/* check_attention_groups.c - blocks of queries that share tiles of keys: equal
 ** bits in output, gradients and observed weights, however many there are. */
 #include "attention/attention.h"
 #include "base/memory.h"
@@ -10,12 +10,12 @@
 
 enum { T = 300, HEADS = 2, WIDTH = 16, PREFIX = 5 };
 
-/* Several tiles of keys, a last block and a last team that are not full, and
+/* Several tiles of keys, a last block and a last group that are not full, and
 ** where 'bad' is not 0 a query that is not finite: its block adds singly. */
-typedef struct team_case {
+typedef struct group_case {
   int virtual_keys, causal, alibi, kv_heads, recompute, bad;
   double length;
-} team_case;
+} group_case;
 
 typedef struct seen {
   int next; /* row of the head that has to come */
@@ -35,7 +35,7 @@ static void keep (void *context, const sl_weight_rows *r) {
 }
 
 /* x has T + PREFIX tokens: queries and gradients are the first T of them. */
-static void run (op_bench *b, sl_dtype dtype, const team_case *c, int block,
+static void run (op_bench *b, sl_dtype dtype, const group_case *c, int block,
                  const brute *x, sl_attention_attr *attr, seen *s) {
   const ptrdiff_t q[3] = { 1, T, (ptrdiff_t)HEADS * WIDTH };
   const ptrdiff_t kv[3] = { 1, T + c->virtual_keys,
@@ -55,8 +55,8 @@ static void run (op_bench *b, sl_dtype dtype, const team_case *c, int block,
   op_bench_backward (b, x->dout);
 }
 
-START_TEST (teams_change_no_bit) {
-  static const team_case cases[] = {
+START_TEST (groups_change_no_bit) {
+  static const group_case cases[] = {
     { 0, 1, 0, 2, 1, 0, T },          { PREFIX, 1, 1, 1, 1, 0, 299 },
     { 0, 1, 1, 2, 0, 0, 290 },        { PREFIX, 0, 1, 1, 1, 0, 275 },
     { 0, 0, 0, 2, 0, 0, T },          { 0, 1, 0, 1, 1, 199, T },
@@ -68,7 +68,7 @@ START_TEST (teams_change_no_bit) {
   attend_best_isa ();
   for (size_t k = 0; k < sizeof cases / sizeof *cases; k++)
     for (int d = SL_F32; d <= SL_F64; d++) {
-      const team_case *c = &cases[k];
+      const group_case *c = &cases[k];
       brute x = { .batch = 1,
                   .t = T + PREFIX,
                   .heads = HEADS,
@@ -88,20 +88,21 @@ START_TEST (teams_change_no_bit) {
       attr.recompute_from = c->recompute ? 1 : 1000;
       run (&alone, (sl_dtype)d, c, 16, &x, &attr, &one);
       for (int block = 32; block <= 80; block += 16) {
-        op_bench team;
+        op_bench grouped;
         seen all = { 0, weights + SEEN };
         char what[80];
         snprintf (what, sizeof what, "case %zu, %s, block %d", k,
                   sl_dtype_name ((sl_dtype)d), block);
-        run (&team, (sl_dtype)d, c, block, &x, &attr, &all);
-        ck_assert_msg (team.n_scratch > alone.n_scratch + (size_t)(T * block),
-                       "%s: scratch %zu, of one block %zu: no team", what,
-                       team.n_scratch, alone.n_scratch);
-        attend_same_bits (&alone, &team, what);
+        run (&grouped, (sl_dtype)d, c, block, &x, &attr, &all);
+        ck_assert_msg (grouped.n_scratch >
+                           alone.n_scratch + (size_t)(T * block),
+                       "%s: scratch %zu, of one block %zu: no group", what,
+                       grouped.n_scratch, alone.n_scratch);
+        attend_same_bits (&alone, &grouped, what);
         ck_assert_msg (
             memcmp (one.weights, all.weights, SEEN * sizeof *weights) == 0,
             "%s: observed weights", what);
-        op_bench_free (&team);
+        op_bench_free (&grouped);
       }
       op_bench_free (&alone);
       brute_free (&x);
@@ -110,4 +111,4 @@ START_TEST (teams_change_no_bit) {
 }
 END_TEST
 
-SUITE_MAIN ("attention_team", teams_change_no_bit)
+SUITE_MAIN ("attention_groups", groups_change_no_bit)

@@ -101,7 +101,7 @@ static double workspace (int t) {
   return 4.0 * (double)(q.saved + q.scratch);
 }
 
-/* Nothing is t x t: memory grows as the length, also where blocks are teams. */
+/* Nothing is t x t: memory grows as the length, also where blocks form groups. */
 START_TEST (long_sequences_need_little) {
   double at_8192;
   attend_best_isa ();
