@@ -40,9 +40,9 @@ local function name_of(names, part, layer, is_bias)
   local bare, whole = name:sub(1, 1) == "^", name:sub(-1) == "."
   if bare then name = name:sub(2) end
   if whole then name = name:sub(1, -2) end
-  return (bare and "" or names.prefix[1]) .. (layer and names.layer:format(layer - 1) or "")
-      .. name .. (whole and (is_bias and "_bias" or "")
-        or is_bias and ".bias" or ".weight")
+  return (bare and "" or names.prefix[1])
+      .. (layer and names.layer:format(layer - 1) or "") .. name
+      .. (whole and (is_bias and "_bias" or "") or is_bias and ".bias" or ".weight")
 end
 
 --- Every tensor of a model under its name in the folder, before `case.change`.
@@ -293,7 +293,8 @@ check.test("a packed weight gives the bits of the numbers that it unpacks to", f
   -- A strip of 256 columns is unpacked at a time.
   for _, inputs in ipairs { 255, 256, 257, 1000 } do
     local path = ("%s/w-%d.safetensors"):format(scratch, inputs)
-    assert(lab.save_safetensors(path, { w = lab.generator(1):normal(0, 1, { 37, inputs }) }))
+    local w = lab.generator(1):normal(0, 1, { 37, inputs })
+    assert(lab.save_safetensors(path, { w = w }))
     for _, rows in ipairs { 1, 9 } do same(assert(lab.lm.file(path)), "w", rows) end
   end
   local llm = arg[0]:match "^(.*)/lua/[^/]*$" .. "/models/llm/"

@@ -9,10 +9,10 @@
 --   q_norm, k_norm  parts, or nil
 --   rope        of rotary.lua, or nil
 --   window      number of keys that a query sees, 0: all
---   virtual     a learned key before the first token: { key = (n, d) or nil: none, value =
---               (n, d) or nil: 0 }, n = 1 or G; without a key the value is added to the
---               output of every head
---   mechanism   a row plugin (weights from scores) or a mixer plugin (the whole mechanism)
+--   virtual     a learned key before the first token: { key = (n, d) or nil: none,
+--               value = (n, d) or nil: 0 }, n = 1 or G; without a key the value is added
+--               to the output of every head
+--   mechanism   a row plugin (weights from scores) or a mixer plugin (all of it)
 --   params      its parameters: list of (H, n)
 --   output_gate { mechanism =, params =, input = name of its output } or nil
 --   kept        (H d_value), multiplies the heads' output, or nil

@@ -16,8 +16,8 @@ local function normalised(c, part, x) return part and norm.forward(c, part, x) o
 --
 -- In a parallel block (c.parallel) the MLP reads ffn_norm (h), or without an ffn_norm the
 -- attention's input attn_norm (h).
--- @param layer  the table of attention.lua, with these norms (each may be nil) and, unless
---               it has no MLP, the parts of mlp.lua or experts.lua
+-- @param layer  the table of attention.lua, with these norms (each may be nil) and the
+--               parts of mlp.lua or experts.lua, or neither: no MLP
 function block.forward(c, layer, h, call)
   local x = normalised(c, layer.attn_norm, h)
   local a = attention.forward(c, layer, x, call)

@@ -63,7 +63,8 @@ function experts.forward(c, parts, x)
   for e = 1, c.experts do
     if #rows[e] > 0 then
       local ids = core.tensor(rows[e])
-      local y = run_expert(c, parts, e, core.embedding(flat, ids)) * core.tensor(shares[e])
+      local y = run_expert(c, parts, e, core.embedding(flat, ids))
+      y = y * core.tensor(shares[e])
       out = out:scatter_add(1, ids:reshape { #rows[e], 1 }, y)
     end
   end

@@ -1,9 +1,9 @@
 --- layers - the layers of a transformer, once for models that are trained (lab.model) and
 -- for models read from files (lab.lm).
 --
--- A layer is a plain table of parts; its forward is a function of the table and x. Letters
--- of shapes: B sequences, T tokens, D width of the model, H heads, G key/value heads, d
--- width of a head, F width of the MLP. A matrix is (outputs, inputs).
+-- A layer is a plain table of parts; its forward is a function of the table and x.
+-- Letters of shapes: B sequences, T tokens, D width of the model, H heads, G key/value
+-- heads, d width of a head, F width of the MLP. A matrix is (outputs, inputs).
 --
 -- The config `c` has the sizes and switches of a model, in the same words for both:
 --   d_model, heads, kv_heads, d_head, d_value, d_ffn
@@ -13,12 +13,11 @@
 --   scale, causal, alibi  of the scores
 --   activation, gating  mlp.lua
 --   parallel            block.lua
---   norm_sum            block.lua
 --   embedding_scale, logit_softcap  below
 --
--- A part is { weight =, bias = }: `weight` a tensor, which can be recorded and trained, or
--- the weight of a file (lab.lm.file), which stays mapped and packed. Both products add in
--- the same order: a weight of a file gives the bits of the tensor that it unpacks to.
+-- A part is { weight =, bias = }: `weight` a tensor, which can be recorded and trained,
+-- or the weight of a file (lab.lm.file), which stays mapped and packed. Both products add
+-- in the same order: a weight of a file gives the bits of the tensor that it unpacks to.
 local core = require "sinklab.core"
 local norm = require "sinklab.layers.norm"
 local product = require "sinklab.layers.product"

@@ -4,17 +4,17 @@ local core = require "sinklab.core"
 local rotary = {}
 
 --- Queries or keys x (B, T, heads d) rotated by their positions.
--- @param rope       { d_head, pairs = "interleaved" (2k and 2k + 1) or "half" (k and k +
---                   rotated / 2), rotated = numbers of a head that rotate, nil: all; base,
---                   divisors = (rotated / 2) of the angles or nil, magnitude = factor of
---                   the rotated numbers or nil }; with `original` divisors are `long` for
---                   more tokens than that, else `short`, where there are any
+-- @param rope  { d_head, pairs = "interleaved" (2k and 2k + 1) or "half" (k and k +
+--              rotated / 2), rotated = numbers of a head that rotate, nil: all; base,
+--              divisors = (rotated / 2) of the angles or nil, magnitude = factor of the
+--              rotated numbers or nil }; or in place of divisors `long` for more than
+--              `original` tokens and `short` for fewer
 -- @param positions  (B, T), nil: 0, 1, 2, ...
 function rotary.rotate(rope, x, positions)
   local divisors = rope.divisors
   if rope.long or rope.short then
-    divisors = x.shape[2] > rope.original and rope.long or nil
-    if x.shape[2] <= rope.original then divisors = rope.short end
+    local kind = x.shape[2] > rope.original and "long" or "short"
+    divisors = rope[kind]
   end
   return core.rope(x, { d_head = rope.d_head, pairs = rope.pairs, rotated = rope.rotated,
     base = rope.base, divisors = divisors, magnitude = rope.magnitude,
@@ -24,8 +24,8 @@ end
 --- Scalings of the angles for longer contexts, by what transformers calls rope_type:
 -- function (o, n) gives the divisors of the angles of n pairs and the factor of rotated
 -- queries and keys. o: base, factor; llama3 and yarn: original = tokens of the context
--- before; llama3: low, high = factors of frequencies; yarn: beta_fast, beta_slow, truncate,
--- magnitude = that factor
+-- before; llama3: low, high = factors of frequencies; yarn: beta_fast, beta_slow,
+-- truncate, magnitude = that factor
 local scalings = {}
 rotary.scalings = scalings
 

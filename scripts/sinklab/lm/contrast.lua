@@ -11,7 +11,7 @@ local contrast = {}
 
 local Contrast = { __name = "sinklab.lm.contrast" }
 
--- Labellings that are multiplied at once.
+-- Labellings in one matrix product.
 local CHUNK = 64
 
 --- Weights on position 1 of every head, row by row of one sequence: [head][row from 2].
@@ -57,8 +57,8 @@ local function collect(model, list, classes)
   return x, labels, spans, heads
 end
 
---- Labels drawn anew: rows keep their order and turn within their sequence, which leaves
--- the runs of neighbours as they are; sequences are shuffled.
+--- Permuted labels: those of rows are rotated within their sequence, which keeps
+-- neighbours together; those of sequences are shuffled.
 local function relabelled(labels, spans, draw)
   local out = {}
   if #spans > 0 then
@@ -77,7 +77,7 @@ local function relabelled(labels, spans, draw)
   return out
 end
 
---- What a labelling weighs each unit with: mean of class 1 minus mean of class 0.
+--- Coefficients of the units under a labelling: mean of class 1 minus mean of class 0.
 local function weights_of(labels)
   local n = { [0] = 0, [1] = 0 }
   for _, label in ipairs(labels) do
@@ -90,7 +90,7 @@ local function weights_of(labels)
   return out, n
 end
 
---- Differences (heads, labellings) of the true labelling and of drawn ones.
+--- Differences (heads, labellings): the true labelling first, then permuted ones.
 local function differences(x, labels, spans, o)
   local units = core.tensor(x, "f64")
   local generator = core.generator(o.seed)
@@ -124,7 +124,7 @@ local function differences(x, labels, spans, o)
   return out
 end
 
---- Mean and deviation of the drawn ones; z of all.
+--- z of every value by the mean and standard deviation of the permuted ones.
 local function standardised(values)
   local n, mean, m2 = #values - 1, 0, 0
   for i = 2, #values do

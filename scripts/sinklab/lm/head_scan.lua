@@ -4,7 +4,7 @@ local text = require "sinklab.base.text"
 
 local head_scan = {}
 
--- Heads that are listed one by one; of more, those that use position 1 most.
+-- So many heads are listed; of more, those with the largest weight on position 1.
 local LISTED = 40
 
 local columns = { { "layer", "%d" }, { "head", "%d" }, { "first_mean", "%.4f" },
@@ -81,7 +81,7 @@ local function mean_and_std(list)
   return mean, #list > 1 and math.sqrt(m2 / (#list - 1)) or 0 / 0
 end
 
---- Sources in a table, and their mean with its spread.
+--- Sources in a table, with their mean and standard deviation.
 -- @param list  of { name =, sinks = }
 function head_scan.sources(list)
   local rows, ones, firsts, losses = {}, {}, {}, {}
@@ -121,7 +121,7 @@ function head_scan.map(found, heads, key, quantity, title, signed)
     vmax = signed and most > 0 and most or 1 })
 end
 
--- So few layers are all named on an axis; of more, the axis chooses.
+-- Up to so many layers all have a tick on the axis.
 local FEW = 9
 
 --- Norms of the residual stream, layer by layer, at position 1 and elsewhere.
@@ -153,7 +153,7 @@ function head_scan.head(kept, title, tokens, samples)
     samples = samples, vmin = 0, vmax = 1 })
 end
 
---- What of a measurement goes into run.json.
+--- The numbers of a measurement that run.json records.
 function head_scan.record(found)
   local out = found:record()
   out.losses, out.kept, out.sink_1 = nil, nil, found:sink_k(1)

@@ -1,7 +1,6 @@
---- intervene.lua - lab.lm.intervene: what a change does to loss and sinks.
+--- intervene.lua - lab.lm.intervene: the effect of a change on loss and sinks.
 --
--- The changes are those of lab.intervene in the same words, and two that only a model
--- with a vocabulary has: move_first and mechanism.
+-- The changes have the names of lab.intervene; move_first and mechanism are only here.
 local check = require "sinklab.base.check"
 local schema = require "sinklab.base.schema"
 local loss = require "sinklab.lm.loss"
@@ -27,7 +26,7 @@ for _, kind in ipairs { of_heads, of_text, of_model } do
   for name, rule in pairs(kind) do rules[name] = rule end
 end
 
---- Every number that both have, the second less the first; `same` are not compared.
+--- The numbers of `after` minus those of `before`; keys in `same` are copied.
 local function differences(before, after, same)
   local out = {}
   for key, value in pairs(after) do
@@ -41,7 +40,7 @@ local function differences(before, after, same)
   return out
 end
 
---- The same of two lists.
+--- The same, table by table of two lists.
 local function all_differences(before, after, same)
   local out = {}
   for i, each in ipairs(after) do out[i] = differences(before[i], each, same) end
@@ -101,7 +100,7 @@ local function read_change(place, given)
     name = o.name or (said:gsub("^ ", "")) }
 end
 
---- One change for each head, where that is meant.
+--- A change of "each" head as one change for each head.
 local function expand(list, change, c)
   if not of_heads[change.kind] or change.heads ~= "each" then
     list[#list + 1] = change
@@ -117,8 +116,8 @@ local function expand(list, change, c)
   end
 end
 
---- Hidden from everybody, keys are tokens left out: nothing is dense then. Not where
--- distances count keys.
+--- Whether a change is one of the text. Keys hidden in all heads are tokens left out,
+-- which needs no dense attention, unless ALiBi or a window counts the keys between.
 local function is_text_change(change, c)
   if of_text[change.kind] then return true end
   if change.kind ~= "mask" or change.heads ~= "all" then return false end
@@ -159,8 +158,8 @@ local function changed_text(place, s, change)
   return s
 end
 
---- What is measured for a change: change.model on change.list, and whether attention
--- is dense.
+--- Fill in what is measured for a change: change.model on change.list, and whether its
+-- attention is dense.
 local function prepare(place, model, list, change)
   change.model, change.list = model, list
   if is_text_change(change, model.config) then
@@ -181,8 +180,8 @@ local function prepare(place, model, list, change)
   end
 end
 
---- The changes that a user lists, one for each head where that is meant, all of them
--- looked at before anything is computed.
+--- The changes that a user lists, one for each head of "each"; all are checked before
+-- anything is computed.
 -- @param what  the function, for messages
 function intervene.prepare(what, model, list, changes)
   check.list(what, "the third argument", changes, "changes such as { drop_first = true }")
@@ -202,10 +201,10 @@ local function apply(change, given)
   return measure.sinks(change.model, change.list, given)
 end
 
---- What changes do.
--- @param before  what was measured without them
+--- The effects of changes.
+-- @param before  what lab.lm.sinks gave without them
 -- @param wanted  from intervene.prepare
--- @param given   options of what is measured with each
+-- @param given   options of lab.lm.sinks
 function intervene.effects(before, wanted, given)
   local out = { before = before }
   for i, change in ipairs(wanted) do

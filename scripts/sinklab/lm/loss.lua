@@ -1,4 +1,5 @@
---- loss.lua - how well a model predicts: nats a token, a part of the logits at a time.
+--- loss.lua - cross entropy of a language model in nats a token, some rows of logits at
+-- a time.
 local core = require "sinklab.core"
 local forward = require "sinklab.lm.forward"
 local sequences = require "sinklab.lm.sequences"
@@ -67,7 +68,7 @@ function loss.compare(a, b)
   return sum_a / n, sum_b / n, n
 end
 
---- Mean of all, and how many there are.
+--- Mean of all losses, and how many there are.
 function loss.mean(a)
   local mean, _, n = loss.compare(a, a)
   return mean, n

@@ -1,8 +1,8 @@
 --- measure.lua - lab.lm.sinks: attention sinks of a language model over sequences.
 --
--- The prefill is measured as it runs: lab.sinks.collect watches attention block by
+-- The prefill is measured as it runs: lab.sinks.collect observes attention block by
 -- block, so that memory grows with heads x tokens. Sequences may have any lengths and
--- hold packed documents; how they are batched and padded changes nothing.
+-- hold packed documents; results do not depend on batches and padding.
 local core = require "sinklab.core"
 local check = require "sinklab.base.check"
 local schema = require "sinklab.base.schema"
@@ -120,7 +120,7 @@ measure.sinks = schema.func("lab.lm.sinks", {
   options.samples, options.batch, options.null_mass = #list, o.batch, claimed or nil
   local collector = sinks.collect(options)
   local losses, seconds = {}, 0
-  -- One batch is over when it is over.
+  -- A single batch shows no progress.
   local work <close> = #list > o.batch and progress.work("sinks", #list) or nil
   sequences.each_batch(list, o.batch, o.padding, function(batch, first, part)
     local began = core.clock()

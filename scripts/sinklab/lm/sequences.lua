@@ -1,24 +1,24 @@
 --- sequences.lua - token sequences: texts cut up, batched, changed.
 --
--- A sequence is { ids = list of token ids, source = where it is from, documents = list
+-- A sequence is { ids = list of token ids, source = name of its text, documents = list
 -- of the places (from 1) where packed documents begin, or nil; positions = list of the
--- positions (from 0), or nil: 0, 1, 2, ...; targets = for each place the number of the
--- token that it predicts, false: none; or nil: the next of its document }. Tokens are
--- numbered as in the text that was cut, so that losses of the same token compare.
+-- positions (from 0), or nil: 0, 1, 2, ...; targets = for each place { id, number } of
+-- the token that it predicts or false: none; nil: the next token of its document; numbers
+-- = of each token, its place in the unchanged sequence }. A token keeps its number when
+-- the sequence is changed, so that losses of the same token are compared.
 local core = require "sinklab.core"
 
 local sequences = {}
 
---- { ids, targets: the token after each, false at the ends of documents, number: of
--- each token }: what a sequence says before anything is changed.
+--- A sequence of one document, unchanged.
 function sequences.new(ids, source)
   local new = { ids = ids, source = source, numbers = {} }
   for i = 1, #ids do new.numbers[i] = i end
   return new
 end
 
---- Mark where documents begin: at the first token, and wherever `id` stands but behind
--- another `id` (a doubled one begins one document).
+--- Mark where documents begin: at the first token, and at every `id` that does not
+-- follow another `id` (two in a row begin one document).
 function sequences.split_at(sequence, id)
   local begins, ids = {}, sequence.ids
   for i, token in ipairs(ids) do
@@ -28,7 +28,7 @@ function sequences.split_at(sequence, id)
   return sequence
 end
 
---- One sequence of several, whose documents do not see each other.
+--- Several sequences packed into one, whose documents do not attend to each other.
 function sequences.pack(list, source)
   local ids, begins = {}, {}
   for _, sequence in ipairs(list) do
@@ -51,7 +51,7 @@ local function document_of(sequence)
   return of, begin
 end
 
---- What each place predicts: { id, number } or false.
+--- Targets of each place: { id, number } or false.
 function sequences.targets(sequence)
   if sequence.targets then return sequence.targets end
   local of, out = document_of(sequence), {}
@@ -85,7 +85,7 @@ function sequences.batch(list, side)
       local token = k >= 1 and k <= #s.ids
       ids[b][i] = token and s.ids[k] or 0
       numbers[b][i] = token and of[k] or 0
-      -- Padding before the tokens begins past itself: it sees nothing.
+      -- Left padding has a first key past itself: no key is visible to it.
       begins[b][i] = token and first[k] - 1 + shift or k < 1 and i or 0
       positions[b][i] = token and (s.positions and s.positions[k] or k - first[k]) or 0
     end
@@ -118,7 +118,7 @@ function changes.drop_first(s)
   return out
 end
 
---- The first token behind the k - 1 after it: at position k.
+--- The first token moved to position k, behind the k - 1 tokens after it.
 function changes.move_first(s, k)
   local out = sequences.new({}, s.source)
   out.numbers = {}
@@ -132,8 +132,8 @@ function changes.move_first(s, k)
   return out
 end
 
---- Keys that nobody sees: the tokens are left out, the others keep their positions
--- and what they predict. (Nothing else of a token reaches another one.)
+--- Keys hidden from every query: the tokens are left out, the others keep their
+-- positions and targets. (A token reaches others only through its key and value.)
 function changes.mask(s, masked)
   local out, targets = sequences.new({}, s.source), sequences.targets(s)
   out.numbers, out.positions, out.targets = {}, {}, {}

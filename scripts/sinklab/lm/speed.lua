@@ -1,4 +1,4 @@
---- speed.lua - lab.lm.speed: how fast a prefill was, against what the machine can do.
+--- speed.lua - lab.lm.speed: throughput of a prefill and its share of peak FLOP/s.
 local core = require "sinklab.core"
 local check = require "sinklab.base.check"
 local schema = require "sinklab.base.schema"
@@ -20,8 +20,8 @@ local function flops(model)
   return sum
 end
 
---- The most that all threads together do on a product that is made for them: measured
--- once, with two square matrices in the caches.
+--- Peak FLOP/s of all threads, measured once with a product of two square matrices that
+-- fit in the caches.
 local peak
 
 local function measured_peak()

@@ -1,4 +1,4 @@
---- texts.lua - texts as token sequences: read, tokenised, begun, cut.
+--- texts.lua - texts as token sequences: read, tokenised, with a beginning, cut.
 local core = require "sinklab.core"
 local check = require "sinklab.base.check"
 local sequences = require "sinklab.lm.sequences"
@@ -36,7 +36,7 @@ local function ids_of(what, words)
   return ids
 end
 
---- Whole numbers, whatever file they are from.
+--- Token ids as integers, within the vocabulary.
 local function whole(what, ids, vocab)
   for i, id in ipairs(ids) do
     ids[i] = math.tointeger(id)
@@ -48,8 +48,8 @@ local function whole(what, ids, vocab)
   return ids
 end
 
---- Cut ids into samples of at most `tokens` tokens, each with `before` in front; what is
--- left at the end is a sample if it is the only one.
+--- Cut ids into samples of at most `tokens` tokens, each with `before` in front. A
+-- shorter rest is dropped, unless it is the only sample.
 local function cut(ids, before, tokens, most, source)
   local list, room, at = {}, tokens - #before, 1
   while at <= #ids and #list < most do
@@ -63,8 +63,8 @@ local function cut(ids, before, tokens, most, source)
   return list
 end
 
---- What stands before a text: { ids, text = in words, warning }. Token ids that a user
--- gives come as they are unless a policy is named.
+--- The tokens in front of a text: { ids, text = the policy in words }. Token ids that a
+-- user gives are not changed unless a policy is named.
 local function beginning(what, model, tokenizer, bos, ids, is_ids)
   if is_ids and (bos == nil or bos == "auto") then
     return { ids = {}, text = "auto: token ids are taken as they are" }
@@ -93,7 +93,7 @@ function Reader:warn(kind, message, ...)
   self.warnings[#self.warnings + 1] = message:format(...)
 end
 
---- Add a source: its ids, begun and cut.
+--- Add a source: its ids, cut into samples with a beginning each.
 function Reader:add(name, ids, is_ids, tokens)
   local what, model = self.what, self.model
   local bos = self.tokenizer and self.tokenizer.bos or model.config.bos
@@ -132,7 +132,7 @@ function Reader:encode(text)
   return ids or check.fail("%s: %s", self.what, message)
 end
 
---- Sequences of what a user names, one list a source.
+--- Sequences of the texts, prompts and ids that a user names, a list for each source.
 -- @param given  { text = files, prompt = texts, ids = "1,2" or .npy files: lists of
 --               strings; bos, tokens = of a sample, samples = of a source at most, pack }
 -- @return list of { name =, sequences = }, and { text = the policy of the beginning in
@@ -163,7 +163,7 @@ function texts.read(what, model, tokenizer, given)
   return sources, { text = self.begun, warnings = self.warnings }
 end
 
---- What the tokens of a sequence are called on an axis.
+--- Labels of the tokens of a sequence on an axis.
 function texts.labels(tokenizer, s)
   local out = {}
   for i, id in ipairs(s.ids) do

@@ -96,8 +96,8 @@ local function check_mixer(what, o, a)
     check.fail("%s: '%s' is a mixer, which has no shared key/value heads: "
       .. "kv_heads must be heads", what, name)
   elseif o.kv_bias then
-    check.fail("%s: attention: kv_bias needs a row plugin as mechanism; '%s' is a mixer", what,
-      name)
+    check.fail("%s: attention: kv_bias needs a row plugin as mechanism; "
+      .. "'%s' is a mixer", what, name)
   elseif a.positions:match "^rotary" or a.positions == "alibi" then
     check.fail("%s: positions '%s' need a row plugin as mechanism; '%s' is a mixer "
       .. "(try \"learned\")", what, a.positions, name)
@@ -149,7 +149,8 @@ function attention.options(what, given, shape)
   a.scale, a.causal = o.scale or a.scale, o.causal
   local most
   a.windows, most = windows_of(what, o.window)
-  a.mechanism = attention.plugin(what .. ": attention: mechanism", o.mechanism, plugin_options)
+  a.mechanism = attention.plugin(what .. ": attention: mechanism", o.mechanism,
+    plugin_options)
   check_shape(what, "mechanism", a.mechanism, { row = true, mixer = true })
   if o.gate then
     a.gate = attention.plugin(what .. ": attention: gate", o.gate, {})

@@ -43,7 +43,8 @@ local function new(kind, o, a, c)
     attention = a, mechanism_text = a.name, mechanism = a.mechanism,
     registers = o.registers, params = params.plan() }, Model)
   if o.registers > 0 then
-    self.outer.registers = self.params:add("registers", { o.registers, a.d_model }, o.init)
+    self.outer.registers = self.params:add("registers", { o.registers, a.d_model },
+      o.init)
   end
   return self
 end
@@ -136,7 +137,8 @@ local transformer_options = schema.join(shared, {
   { "rope_scaling", "table", fields = {
     { "type", "string", required = true, choices = { "linear", "llama3", "yarn" },
       doc = "the method, as in config.json of transformers" },
-    { "factor", "number", required = true, min = 1, doc = "how much longer the context is" },
+    { "factor", "number", required = true, min = 1,
+      doc = "of the length of the context" },
     { "original_context", "number", min = 1, default_doc = "context",
       doc = "llama3, yarn: of the unscaled positions", unit = "tokens" },
     { "low_freq_factor", "number", above = 0, default = 1, doc = "llama3" },
@@ -183,8 +185,8 @@ local function check_transformer(what, o, d, d_head)
       o.norm_place)
   elseif o.positions:match "^rotary" and o.rotary_part < 1
       and (rotated < 2 or rotated % 2 ~= 0) then
-    check.fail("%s: rotary_part %g rotates %d numbers of a head of %d; it must be an even "
-      .. "number from 2", what, o.rotary_part, rotated, d_head)
+    check.fail("%s: rotary_part %g rotates %d numbers of a head of %d; "
+      .. "it must be an even number from 2", what, o.rotary_part, rotated, d_head)
   end
 end
 

@@ -1,9 +1,9 @@
 --- layer.lua - the layers of a trained model, planned: tables of sinklab.layers that hold
 -- references to parameters.
 --
--- Matrices are (outputs, inputs): head h of w_q (H d, D) has the rows (h - 1) d + 1 to h d.
--- Parameters of a plugin are (H, width), the matrices of its inputs (outputs, D); both are
--- called layerN.PLUGIN.NAME.
+-- Matrices are (outputs, inputs): head h of w_q (H d, D) has the rows (h - 1) d + 1 to
+-- h d. Parameters of a plugin are (H, width), the matrices of its inputs (outputs, D);
+-- both are called layerN.PLUGIN.NAME.
 local core = require "sinklab.core"
 local init_values = require "sinklab.model.init_values"
 local rotary = require "sinklab.layers.rotary"
@@ -120,7 +120,8 @@ function layer.attention(plan, number, c, a, o)
   if o.bias and is_row and #gate > 0 then
     out.products = { product(plan, prefix, c, inputs), product(plan, prefix, c, gate) }
   else
-    local all = table.move(gate, 1, #gate, #inputs + 1, table.move(inputs, 1, #inputs, 1, {}))
+    local all = table.move(inputs, 1, #inputs, 1, {})
+    table.move(gate, 1, #gate, #all + 1, all)
     out.products = { product(plan, prefix, c, all) }
   end
   out.o = { weight = plan:add(prefix .. "w_o", { c.d_model, c.heads * a.d_out }, o.init) }
@@ -139,9 +140,12 @@ function layer.attention(plan, number, c, a, o)
   end
   out.virtual = a.kv_bias and virtual_key(plan, prefix, c, a.kv_bias)
   if c.qk_norm then
-    local shape, bias = qk_norm_shapes[c.qk_norm], o.bias == true and c.qk_norm ~= "heads"
-    out.q_norm = layer.norm(plan, prefix .. "q_norm", c, shape(c.heads, c.d_head), bias)
-    out.k_norm = layer.norm(plan, prefix .. "k_norm", c, shape(c.kv_heads, c.d_head), bias)
+    local bias = o.bias == true and c.qk_norm ~= "heads"
+    local function norm(name, heads)
+      local shape = qk_norm_shapes[c.qk_norm](heads, c.d_head)
+      return layer.norm(plan, prefix .. name, c, shape, bias)
+    end
+    out.q_norm, out.k_norm = norm("q_norm", c.heads), norm("k_norm", c.kv_heads)
   end
   return out
 end
@@ -172,7 +176,7 @@ local norm_places = {
 
 layer.norm_places = { "pre", "post", "sandwich", "output" }
 
---- Plan a block: attention and MLP with their norms, as sinklab/layers/block.lua has them.
+--- Plan a block as sinklab/layers/block.lua has it: attention, MLP and their norms.
 -- @param kind  of mlp.kinds, nil: no MLP
 function layer.block(plan, number, c, a, kind, o)
   local prefix = "layer" .. number .. "."

@@ -83,7 +83,8 @@ methods.parameter = schema.func("model:parameter", {
   if t then return t end
   local names = {}
   for i, entry in ipairs(self.params.order) do names[i] = entry.name end
-  check.fail("model: no parameter '%s'%s", tostring(name), check.did_you_mean(name, names))
+  check.fail("model: no parameter '%s'%s", tostring(name),
+    check.did_you_mean(name, names))
 end)
 
 methods.set = schema.func("model:set", {
@@ -114,7 +115,8 @@ end)
 
 methods.parameters = schema.func("model:parameters", {
   doc = "Every parameter, as views.", returns = "{ name = tensor }",
-  example = example "for name, t in pairs(model:parameters()) do print(name, t.count) end",
+  example = example
+    "for name, t in pairs(model:parameters()) do print(name, t.count) end",
 }, function(self)
   local out = {}
   for _, entry in ipairs(self.params.order) do
@@ -138,7 +140,8 @@ methods.load = schema.func("model:load", {
   args = { { "path", "any",
   doc = "of the file, which has these parameters and no others" } },
   returns = "the model, or nil and a message; then the model is as before",
-  example = example "model:save \"model.safetensors\"\nassert(model:load \"model.safetensors\")",
+  example = example
+    "model:save \"model.safetensors\"\nassert(model:load \"model.safetensors\")",
 }, function(self, path)
   local read, message = core.load_safetensors(path)
   if not read then return nil, message end
