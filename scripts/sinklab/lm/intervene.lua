@@ -1,6 +1,7 @@
 --- intervene.lua - lab.lm.intervene: the effect of a change on loss and sinks.
 --
 -- The changes have the names of lab.intervene; move_first and mechanism are only here.
+local head_changes = require "sinklab.measure.head_changes"
 local check = require "sinklab.base.check"
 local schema = require "sinklab.base.schema"
 local loss = require "sinklab.lm.loss"
@@ -12,19 +13,15 @@ local intervene = {}
 
 local Effects = { __name = "sinklab.lm.effects" }
 
--- Changes of heads, made where attention is computed.
-local of_heads = { zero = { "boolean" }, onto = { "integer", min = 1 },
-  off = { "integer", min = 1 }, remove = { "integer", min = 1 },
-  mask = { "integer table", min = 1 }, value = { "table" } }
--- Changes of texts, and of the whole model.
-local of_text = { drop_first = { "boolean" }, move_first = { "integer", min = 2 } }
-local of_model = { mechanism = { "string table" } }
-
-local rules = { name = { "string" }, layers = { "table" },
-  heads = { "string table", default = "each", choices = { "each", "all" } } }
-for _, kind in ipairs { of_heads, of_text, of_model } do
-  for name, rule in pairs(kind) do rules[name] = rule end
-end
+-- Changes of heads, where attention is computed; of texts; of the whole model.
+local text_rows = { { "drop_first", "boolean" }, { "move_first", "integer", min = 2 } }
+local of_heads, of_text = schema.rules(head_changes.of_heads), schema.rules(text_rows)
+local kinds = schema.join(head_changes.of_heads, text_rows,
+  { { "mechanism", "string table" } })
+local kind_rules = schema.rules(kinds)
+local rules = schema.rules(schema.join(kinds, { { "name", "string" },
+  { "layers", "table" },
+  { "heads", "string table", default = "each", choices = { "each", "all" } } }))
 
 --- The numbers of `after` minus those of `before`; keys in `same` are copied.
 local function differences(before, after, same)
@@ -59,33 +56,13 @@ local function heads_text(heads)
   return table.concat(names, " ")
 end
 
-local function shown(argument)
-  if argument == true then return "" end
-  if type(argument) ~= "table" then return " " .. tostring(argument) end
-  if argument.position then
-    return (" %d to %s"):format(argument.position, type(argument.to) == "table"
-      and "a vector" or tostring(argument.to or 0))
-  end
-  if type(argument[1]) == "string" then return " " .. argument[1] end
-  return " " .. table.concat(argument, " ")
-end
-
 --- The one change that a user's table names, and what it is called.
 local function read_change(place, given)
   local o = check.options(place, given, rules)
-  local names = {}
-  for _, kinds in ipairs { of_heads, of_text, of_model } do
-    for name in pairs(kinds) do
-      if o[name] then names[#names + 1] = name end
-    end
-  end
-  table.sort(names)
-  if #names == 0 then check.fail("%s changes nothing", place) end
-  if #names > 1 then
-    check.fail("%s: %s; give one change at a time", place, table.concat(names, " and "))
-  end
-  local kind = names[1]
-  local said = (kind == "mechanism" and "" or kind:gsub("_", " ")) .. shown(o[kind])
+  local kind = head_changes.one(place, o, kind_rules)
+  local argument = head_changes.text(o[kind])
+  local said = kind == "mechanism" and "" or (kind:gsub("_", " "))
+  if argument ~= "" then said = said .. " " .. argument end
   if of_heads[kind] then
     said = said .. " in " .. heads_text(o.heads)
   elseif given.heads ~= nil then

@@ -3,6 +3,7 @@ local core = require "sinklab.core"
 local check = require "sinklab.base.check"
 local schema = require "sinklab.base.schema"
 local lm = require "sinklab.lm"
+local head_changes = require "sinklab.measure.head_changes"
 local config = require "sinklab.lm.config"
 local forward = require "sinklab.lm.forward"
 local patching = require "sinklab.lm.patching"
@@ -98,20 +99,14 @@ methods.with = schema.func("language_model:with", {
     The first model stays as it is. Layers, heads and positions count from 1. Changes of
     weights and values (onto, off, remove, mask, value) are those of lab.intervene and
     are computed densely, (B, H, T, T): for short texts.]],
-  options = {
+  options = schema.join({
     { "mechanism", "string table",
       doc = "a plugin's name, or { NAME, OPTION = VALUE }, in place of softmax" },
     { "layers", "table", default_doc = "all", doc = "those that get the mechanism" },
-    { "zero", "boolean", doc = "true: heads give 0" },
-    { "mask", "integer table", min = 1,
-      doc = "position or list: keys that are not visible to the heads" },
-    { "onto", "integer", min = 1, doc = "position that gets all of a row's weight" },
-    { "off", "integer", min = 1, doc = "position that gives its weight to the rest" },
-    { "remove", "integer", min = 1, doc = "position that loses its weight" },
-    { "value", "table", doc = "{ position =, to = }: as for lab.intervene" },
+  }, head_changes.of_heads, {
     { "heads", "string table", default = "all", choices = { "all" },
       doc = [[of the other changes: "all" or a list of { layer, head }]] },
-  },
+  }),
   returns = "the other model",
   errors = [[a plugin with inputs that a trained model does not have; no such head or
     layer]],

@@ -2,6 +2,7 @@
 local core = require "sinklab.core"
 local check = require "sinklab.base.check"
 local schema = require "sinklab.base.schema"
+local head_changes = require "sinklab.measure.head_changes"
 local dense = require "sinklab.theorem.dense_attention"
 local join = require "sinklab.base.tensors".join
 local progress = require "sinklab.base.progress"
@@ -17,13 +18,11 @@ local classes = { "plain", "first", "trigger", "boundary" }
 -- Sequences changed at once.
 local SHARD = 64
 
--- change -> what its argument must be.
-local kinds = {
-  zero = { "boolean" },
-  onto = { "integer", min = 1 }, off = { "integer", min = 1 },
-  remove = { "integer", min = 1 }, mask = { "integer table", min = 1 },
-  value = { "table" }, freeze = { "boolean tensor" }, drop_first = { "boolean" },
-}
+local kinds = schema.join(head_changes.of_heads, { { "freeze", "boolean tensor" },
+  { "drop_first", "boolean" } })
+local rules = schema.rules(schema.join(kinds, { { "name", "string" },
+  { "heads", "string table", default = "each", choices = { "each", "all" } } }))
+local kind_rules = schema.rules(kinds)
 
 -- Losses of rows.
 
@@ -76,17 +75,6 @@ local function evaluate(what, model, batch, first_key, attend)
 end
 
 -- Changes.
-
-local function shown(argument)
-  if type(argument) == "table" and argument.position then
-    local to = argument.to
-    return ("%d to %s"):format(argument.position,
-      (type(to) == "string" or type(to) == "number") and tostring(to) or "a vector")
-  elseif type(argument) == "table" then
-    return table.concat(argument, " ")
-  end
-  return type(argument) == "number" and tostring(argument) or nil
-end
 
 local function check_position(place, name, position, tokens)
   if math.type(position) ~= "integer" or position < 1 or position > tokens then
@@ -149,30 +137,14 @@ end
 
 --- A user's change: { change = { name = argument }, name = words, heads = }.
 local function read_change(place, model, batch, given)
-  local rules = { name = { "string" }, heads = { "string table", default = "each",
-    choices = { "each", "all" } } }
-  for name, rule in pairs(kinds) do rules[name] = rule end
   local o = check.options(place, given, rules)
-  local names = {}
-  for key in pairs(kinds) do
-    if given[key] ~= nil then names[#names + 1] = key end
-  end
-  table.sort(names)
-  if #names > 1 then
-    check.fail("%s: %s; give one change at a time", place, table.concat(names, " and "))
-  elseif #names == 0 then
-    for key in pairs(kinds) do names[#names + 1] = key end
-    table.sort(names)
-    check.fail("%s changes nothing (try one of %s)", place, table.concat(names, ", "))
-  end
-  local name = names[1]
-  if o[name] == false then check.fail("%s: %s = false changes nothing", place, name) end
+  local name = head_changes.one(place, o, kind_rules)
   local gone = name == "drop_first"
   local change = gone and "mask" or name
   local argument = read_argument(place, model, batch, change, gone and 1 or o[name])
-  local said = not gone and shown(argument)
+  local said = gone and "" or head_changes.text(argument)
   return { change = { [change] = argument }, heads = gone and "all" or o.heads,
-    name = o.name or (name:gsub("_", " ")) .. (said and " " .. said or ""),
+    name = o.name or name:gsub("_", " ") .. (said == "" and "" or " " .. said),
     first_is_gone = gone }
 end
 
