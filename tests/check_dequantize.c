@@ -100,16 +100,62 @@ static double mxfp4 (const uint8_t *p, int i) {
   return ldexp (values[x % 8], p[0] - 127) * (x < 8 ? 1 : -1);
 }
 
+static double q2_k (const uint8_t *p, int i) {
+  const int q = p[16 + i / 128 * 32 + i % 32] >> i % 128 / 32 * 2 & 3;
+  return half_at (p + 80) * (p[i / 16] % 16) * q -
+         half_at (p + 82) * (p[i / 16] / 16);
+}
+static double q3_k (const uint8_t *p, int i) {
+  /* scales, six bits each: the low four of 0..7 and 8..15 are the halves of 8
+  ** bytes; byte 8 + k has the top two of k, k + 4, k + 8, k + 12 */
+  const uint8_t *s = p + 96;
+  const int k = i / 16, q = p[32 + i / 128 * 32 + i % 32] >> i % 128 / 32 * 2;
+  const int low = k < 8 ? s[k] % 16 : s[k - 8] / 16;
+  const int top = s[8 + k % 4] >> 2 * (k / 4) & 3;
+  const int third = p[i % 32] >> i / 32 & 1;
+  return half_at (p + 108) * (low + 16 * top - 32) * ((q & 3) + 4 * third - 4);
+}
+static double iq4 (int q) {
+  static const int values[] = { -127, -104, -83, -65, -49, -35, -22, -10,
+                                1,    13,   25,  38,  53,  69,  89,  113 };
+  return values[q];
+}
+static double iq4_nl (const uint8_t *p, int i) {
+  return half_at (p) * iq4 (nibble (p + 2, i));
+}
+static double iq4_xs (const uint8_t *p, int i) {
+  const int g = i / 32;
+  const int low = p[4 + g / 2] >> (g % 2 ? 4 : 0) & 15;
+  const int top = p[2 + g / 4] >> g % 4 * 2 & 3;
+  return half_at (p) * (low + 16 * top - 32) *
+         iq4 (nibble (p + 8 + g * 16, i % 32));
+}
+/* Digit r of a byte that is a fraction in base 3. */
+static double tq1_0 (const uint8_t *p, int i) {
+  const int at = i < 160 ? i % 32 : i < 240 ? 32 + i % 16 : 48 + i % 4;
+  const int digit = i < 160 ? i / 32 : i < 240 ? (i - 160) / 16 : (i - 240) / 4;
+  double x = p[at] / 256.0;
+  for (int k = 0; k < digit; k++) x = 3 * x - floor (3 * x);
+  return half_at (p + 52) * (floor (3 * x) - 1);
+}
+static double tq2_0 (const uint8_t *p, int i) {
+  const int q = p[i / 128 * 32 + i % 32] >> i % 128 / 32 * 2 & 3;
+  return half_at (p + 64) * (q - 1);
+}
+
 static const struct {
   const char *name;
   double (*number) (const uint8_t *block, int i);
   int halves[2]; /* where scales are; -1: none */
 } layouts[] = {
-  { "Q4_0", q4_0, { 0, -1 } },    { "Q4_1", q4_1, { 0, 2 } },
-  { "Q5_0", q5_0, { 0, -1 } },    { "Q5_1", q5_1, { 0, 2 } },
-  { "Q8_0", q8_0, { 0, -1 } },    { "Q4_K", q4_k, { 0, 2 } },
-  { "Q5_K", q5_k, { 0, 2 } },     { "Q6_K", q6_k, { 208, -1 } },
-  { "MXFP4", mxfp4, { -1, -1 } },
+  { "Q4_0", q4_0, { 0, -1 } },     { "Q4_1", q4_1, { 0, 2 } },
+  { "Q5_0", q5_0, { 0, -1 } },     { "Q5_1", q5_1, { 0, 2 } },
+  { "Q8_0", q8_0, { 0, -1 } },     { "Q4_K", q4_k, { 0, 2 } },
+  { "Q5_K", q5_k, { 0, 2 } },      { "Q6_K", q6_k, { 208, -1 } },
+  { "MXFP4", mxfp4, { -1, -1 } },  { "Q2_K", q2_k, { 80, 82 } },
+  { "Q3_K", q3_k, { 108, -1 } },   { "IQ4_NL", iq4_nl, { 0, -1 } },
+  { "IQ4_XS", iq4_xs, { 0, -1 } }, { "TQ1_0", tq1_0, { 52, -1 } },
+  { "TQ2_0", tq2_0, { 64, -1 } },
 };
 
 static void every_half_here (void) {

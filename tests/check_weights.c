@@ -245,8 +245,8 @@ START_TEST (a_part_of_a_model) {
   own_folder (folder);
   put (names[0], head, sizeof head); /* the NUL is the last byte of 3 */
   ck_assert_ptr_null (sl_weights_open (in_folder (names[0]), &error));
-  ck_assert_msg (strstr (error.text, "is part 2 of 3 of a model, and parts of "
-                                     "GGUF are not read: join them first"),
+  ck_assert_msg (strstr (error.text, "is part 2 of 3 of a model; its name must "
+                                     "end in -00002-of-00003.gguf"),
                  "%s", error.text);
   end (names);
 }

@@ -3,9 +3,12 @@
 ** The layouts are those of GGUF (ggml's block types). A block of 32 has one
 ** scale d, and a least value m or a fixed offset:
 **   Q4_0 d (q - 8)    Q4_1 d q + m    Q5_0 d (q - 16)    Q5_1 d q + m
+**   IQ4_NL d v[q], v a table of 16
 **   Q8_0 d q          MXFP4 2^(e - 128) times twice a 4-bit float
 ** A block of 256 has 8 or 16 groups with scales s of their own, integers
-** themselves: Q4_K, Q5_K d s q - dmin m; Q6_K d s (q - 32).
+** themselves: Q2_K, Q4_K, Q5_K d s q - dmin m; Q3_K d s (q - 4); Q6_K
+** d s (q - 32); IQ4_XS d s v[q]. TQ1_0 and TQ2_0 have one scale and q of -1, 0
+** and 1.
 **
 ** Products are rounded from left to right, as the formulas stand. */
 #include "lm/dequantize.h"
@@ -240,18 +243,131 @@ static void mxfp4_blocks (const void *from, ptrdiff_t n, void *to) {
   }
 }
 
+/* 16 bytes (scale of 4 bits, least value of 4), 64 bytes of quarters, d, dmin.
+** 32 bytes of quarters hold four rows of 32 numbers, row r in bits 2r; a scale
+** is for 16 numbers. */
+static void q2_k_blocks (const void *from, ptrdiff_t n, void *to) {
+  const uint8_t *p = from;
+  real *y = to;
+  for (; n > 0; n--, p += 84) {
+    const real d = (real)f16_at (p + 80), dmin = (real)f16_at (p + 82);
+    for (int i = 0; i < 16; i++, y += 16) {
+      const uint8_t *q = p + 16 + i / 8 * 32 + i % 2 * 16;
+      const int shift = i % 8 / 2 * 2;
+      const real s = d * (real)(p[i] & 15), m = dmin * (real)(p[i] >> 4);
+      for (int j = 0; j < 16; j++) y[j] = s * (real)(q[j] >> shift & 3) - m;
+    }
+  }
+}
+
+/* 32 bytes of third bits, 64 of quarters, 12 of scales, d. Quarters as in q2_k;
+** bit r of byte j of the third bits is of number j of row r (of 8). Scale k of
+** 16 has four bits in a half of byte k % 8 and two in byte 8 + k % 4. */
+static void q3_k_blocks (const void *from, ptrdiff_t n, void *to) {
+  const uint8_t *p = from;
+  real *y = to;
+  for (; n > 0; n--, p += 110) {
+    const real d = (real)f16_at (p + 108);
+    const uint8_t *scales = p + 96;
+    for (int k = 0; k < 16; k++, y += 16) {
+      const uint8_t *q = p + 32 + k / 8 * 32 + k % 2 * 16;
+      const uint8_t *high = p + k % 2 * 16;
+      const int row = k / 2, shift = row % 4 * 2;
+      const int scale = (scales[k % 8] >> k / 8 * 4 & 15) |
+                        (scales[8 + k % 4] >> k / 4 * 2 & 3) << 4;
+      const real s = d * (real)(scale - 32);
+      for (int j = 0; j < 16; j++)
+        y[j] = s * (real)((q[j] >> shift & 3) - (high[j] >> row & 1 ? 0 : 4));
+    }
+  }
+}
+
+/* The values of IQ4, which lie closer around 0. */
+static const int8_t iq4[16] = { -127, -104, -83, -65, -49, -35, -22, -10,
+                                1,    13,   25,  38,  53,  69,  89,  113 };
+
+/* d, 16 bytes */
+static void iq4_nl_blocks (const void *from, ptrdiff_t n, void *to) {
+  const uint8_t *p = from;
+  real *y = to;
+  for (; n > 0; n--, p += 18, y += 32) {
+    const real d = (real)f16_at (p);
+    for (int j = 0; j < 16; j++) {
+      y[j] = d * (real)iq4[p[2 + j] & 15];
+      y[j + 16] = d * (real)iq4[p[2 + j] >> 4];
+    }
+  }
+}
+
+/* d, 2 bytes with the upper two bits of 8 scales, 4 bytes with their lower four,
+** 128 bytes: 16 for each group of 32 numbers */
+static void iq4_xs_blocks (const void *from, ptrdiff_t n, void *to) {
+  const uint8_t *p = from;
+  real *y = to;
+  for (; n > 0; n--, p += 136) {
+    const real d = (real)f16_at (p);
+    const int high = p[2] | p[3] << 8;
+    for (int i = 0; i < 8; i++, y += 32) {
+      const uint8_t *q = p + 8 + i * 16;
+      const int scale = (p[4 + i / 2] >> i % 2 * 4 & 15) | (high >> 2 * i & 3)
+                                                               << 4;
+      const real s = d * (real)(scale - 32);
+      for (int j = 0; j < 16; j++) {
+        y[j] = s * (real)iq4[q[j] & 15];
+        y[j + 16] = s * (real)iq4[q[j] >> 4];
+      }
+    }
+  }
+}
+
+/* 'rows' rows of 'width' numbers out of 'width' bytes of base-3 digits. A byte b
+** holds five digits as the fraction b / 256: digit r is the whole part of
+** 3 frac (3^r b / 256). */
+static real *ternary (const uint8_t *q, int width, int rows, real d, real *y) {
+  unsigned power = 1;
+  for (int r = 0; r < rows; r++, power *= 3, y += width)
+    for (int j = 0; j < width; j++) {
+      const unsigned rest = (q[j] * power) & 255;
+      y[j] = (real)((int)(rest * 3 >> 8) - 1) * d;
+    }
+  return y;
+}
+
+/* 48 bytes of five digits each, 4 of four, d */
+static void tq1_0_blocks (const void *from, ptrdiff_t n, void *to) {
+  const uint8_t *p = from;
+  real *y = to;
+  for (; n > 0; n--, p += 54) {
+    const real d = (real)f16_at (p + 52);
+    y = ternary (p, 32, 5, d, y);
+    y = ternary (p + 32, 16, 5, d, y);
+    y = ternary (p + 48, 4, 4, d, y);
+  }
+}
+
+/* 64 bytes of quarters, as in q2_k, d */
+static void tq2_0_blocks (const void *from, ptrdiff_t n, void *to) {
+  const uint8_t *p = from;
+  real *y = to;
+  for (; n > 0; n--, p += 66) {
+    const real d = (real)f16_at (p + 64);
+    for (int i = 0; i < 8; i++, y += 32) {
+      const uint8_t *q = p + i / 4 * 32;
+      for (int j = 0; j < 32; j++)
+        y[j] = (real)((q[j] >> i % 4 * 2 & 3) - 1) * d;
+    }
+  }
+}
+
 const sl_dequantize_table SL (sl_dequantizers) = { {
-    [SL_KIND_F32] = f32_blocks,
-    [SL_KIND_F64] = f64_blocks,
-    [SL_KIND_F16] = f16_blocks,
-    [SL_KIND_BF16] = bf16_blocks,
-    [SL_KIND_Q4_0] = q4_0_blocks,
-    [SL_KIND_Q4_1] = q4_1_blocks,
-    [SL_KIND_Q5_0] = q5_0_blocks,
-    [SL_KIND_Q5_1] = q5_1_blocks,
-    [SL_KIND_Q8_0] = q8_0_blocks,
-    [SL_KIND_Q4_K] = q4_k_blocks,
-    [SL_KIND_Q5_K] = q5_k_blocks,
-    [SL_KIND_Q6_K] = q6_k_blocks,
-    [SL_KIND_MXFP4] = mxfp4_blocks,
+    [SL_KIND_F32] = f32_blocks,       [SL_KIND_F64] = f64_blocks,
+    [SL_KIND_F16] = f16_blocks,       [SL_KIND_BF16] = bf16_blocks,
+    [SL_KIND_Q4_0] = q4_0_blocks,     [SL_KIND_Q4_1] = q4_1_blocks,
+    [SL_KIND_Q5_0] = q5_0_blocks,     [SL_KIND_Q5_1] = q5_1_blocks,
+    [SL_KIND_Q8_0] = q8_0_blocks,     [SL_KIND_Q4_K] = q4_k_blocks,
+    [SL_KIND_Q5_K] = q5_k_blocks,     [SL_KIND_Q6_K] = q6_k_blocks,
+    [SL_KIND_MXFP4] = mxfp4_blocks,   [SL_KIND_Q2_K] = q2_k_blocks,
+    [SL_KIND_Q3_K] = q3_k_blocks,     [SL_KIND_IQ4_NL] = iq4_nl_blocks,
+    [SL_KIND_IQ4_XS] = iq4_xs_blocks, [SL_KIND_TQ1_0] = tq1_0_blocks,
+    [SL_KIND_TQ2_0] = tq2_0_blocks,
 } };

@@ -18,12 +18,18 @@ enum {
   SL_KIND_Q5_K,
   SL_KIND_Q6_K,
   SL_KIND_MXFP4,
+  SL_KIND_Q2_K,
+  SL_KIND_Q3_K,
+  SL_KIND_IQ4_NL,
+  SL_KIND_IQ4_XS,
+  SL_KIND_TQ1_0,
+  SL_KIND_TQ2_0,
   SL_KINDS
 };
 
 /* Write the numbers of n blocks at 'from' (any alignment) to 'to', an array of
-** n * block reals. A block holds 1 number (F*), 32 (Q4_0 to Q8_0, MXFP4) or
-** 256 (Q*_K). Any thread. */
+** n * block reals. A block holds 1 number (F*), 32 (Q4_0 to Q8_0, MXFP4,
+** IQ4_NL) or 256 (Q*_K, IQ4_XS, TQ*). Any thread. */
 typedef void (*sl_dequantize) (const void *from, ptrdiff_t n, void *to);
 
 /* By kind. One symbol per variant: SL_PICK (sl_dequantizers, wide)->of[kind]. */

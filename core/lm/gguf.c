@@ -298,7 +298,7 @@ static int parse (reader *r, sl_gguf *g, size_t n_values, size_t n_weights,
   for (size_t i = 0; i < n_weights; i++)
     if (place (g, r->at, r->left, offset[i], &g->weight[i], r->error) < 0)
       return -1;
-  return 0;
+  return sl_weights_disjoint (g->weight, n_weights, r->error);
 }
 
 int sl_gguf_parse (const char *file, size_t n, sl_gguf *g, sl_error *e) {

@@ -373,9 +373,8 @@ char *sl_tokenizer_decode (const sl_tokenizer *t, size_t n, const int32_t *ids,
           put (t, ids[i], strip != SL_STRIP_MARKS || is_whole, text + at);
     if (strip == SL_STRIP_SPACE && !is_whole && *length > at && text[at] == ' ')
       memmove (text + at, text + at + 1, --*length - at);
-    /* a prefix goes before each stretch of text between tokens found whole */
-    if (is_whole && t->strip == SL_STRIP_SPACE)
-      strip = t->add_prefix ? SL_STRIP_SPACE : SL_STRIP_NOTHING;
+    if (is_whole && t->strip_after && ids[i] != t->bpe.unknown)
+      strip = SL_STRIP_SPACE;
     else if (kind != SL_TOKEN_CONTROL)
       strip = SL_STRIP_NOTHING;
   }

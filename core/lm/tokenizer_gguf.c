@@ -153,6 +153,7 @@ static int read_sentencepiece (sl_tokenizer *t, const sl_gguf *g, sl_error *e) {
   t->add_bos = flag_of (g, "add_bos_token", 1);
   t->add_prefix = flag_of (g, "add_space_prefix", 1);
   t->strip = t->add_prefix ? SL_STRIP_SPACE : SL_STRIP_NOTHING;
+  t->strip_after = t->add_prefix;
   return read_tokens (t, g, 1, e);
 }
 

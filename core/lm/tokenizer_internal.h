@@ -24,8 +24,9 @@ struct sl_tokenizer {
   int has_marks;  /* U+2581 in a token stands for a space */
   int by_word;    /* no token goes on after a mark: BPE takes words apart */
   int byte_level;
-  int whole_first; /* a piece that is a token is not merged */
-  int strip;
+  int whole_first;     /* a piece that is a token is not merged */
+  int strip;           /* SL_STRIP_*, at the start of the text */
+  int strip_after;     /* also after each token found whole */
   unsigned char *rule; /* SL_ADDED_* by id; NULL: no token has one */
   sl_added_tokens added, added_normalized;
   int32_t bos, eos;

@@ -369,8 +369,10 @@ int sl_tokenizer_read_pipeline (sl_tokenizer *t, const json_t *root,
   if (!json_is_object (json_object_get (root, "decoder"))) {
     if (p.mark_scheme >= 0 && p.mark_scheme != SL_PRE_NEVER)
       t->strip = SL_STRIP_MARKS;
-    else if (t->add_prefix && t->add_marks)
+    else if (t->add_prefix && t->add_marks) {
       t->strip = SL_STRIP_SPACE;
+      t->strip_after = 1;
+    }
   }
   snprintf (t->pre, sizeof t->pre, "%zu step%s of tokenizer.json", p.n,
             p.n == 1 ? "" : "s");

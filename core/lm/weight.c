@@ -1,8 +1,10 @@
 /* weight.c - one weight: its rows, its parts, its numbers as a tensor. */
 #include "base/isa.h"
+#include "base/memory.h"
 #include "lm/dequantize.h"
 #include "lm/weights.h"
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 SL_VARIANTS (const sl_dequantize_table, sl_dequantizers);
@@ -45,6 +47,28 @@ sl_weight sl_weight_select (const sl_weight *w, ptrdiff_t index) {
   part.ndim--;
   memmove (part.dim, part.dim + 1, (size_t)part.ndim * sizeof *part.dim);
   return part;
+}
+
+static int by_place (const void *a, const void *b) {
+  const char *x = (*(const sl_weight *const *)a)->data;
+  const char *y = (*(const sl_weight *const *)b)->data;
+  return (x > y) - (x < y);
+}
+
+int sl_weights_disjoint (const sl_weight *w, size_t n, sl_error *e) {
+  const sl_weight **sorted = sl_alloc (n, sizeof *sorted);
+  int status =
+      sorted == NULL ? sl_fail (e, "cannot be read: out of memory") : 0;
+  for (size_t i = 0; status == 0 && i < n; i++) sorted[i] = &w[i];
+  if (status == 0 && n > 0) qsort (sorted, n, sizeof *sorted, by_place);
+  for (size_t i = 1; status == 0 && i < n; i++)
+    if (sorted[i]->data < sorted[i - 1]->data + sorted[i - 1]->bytes)
+      status = sl_fail (e,
+                        "has the tensors '%.100s' and '%.100s' that share "
+                        "bytes",
+                        sorted[i - 1]->name, sorted[i]->name);
+  sl_free (sorted);
+  return status;
 }
 
 static void release (void *file) {

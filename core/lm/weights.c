@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/mapping.h"
 #include "base/memory.h"
+#include "lm/gguf_files.h"
 #include "lm/safetensors_shards.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,8 +13,7 @@ struct sl_weights {
   int refs;
   char *path, *folder;
   int is_gguf;
-  sl_mapping map; /* of a GGUF file */
-  sl_gguf gguf;
+  sl_gguf_files gguf;
   sl_safetensors_shards shards;
   size_t n;
   const sl_weight *weight;   /* of gguf or shards */
@@ -46,26 +46,8 @@ static int is_there (const char *folder, const char *name) {
   return found;
 }
 
-/* A number of a GGUF file, or 'otherwise'. */
-static double number_of (const sl_gguf *g, const char *key, double otherwise) {
-  const sl_gguf_value *v = sl_gguf_find (g, key);
-  const char *cursor;
-  if (v == NULL || v->is_array || v->type == SL_GGUF_STRING) return otherwise;
-  cursor = v->at;
-  return sl_gguf_real (v, &cursor);
-}
-
 static int open_gguf (sl_weights *w, sl_error *e) {
-  sl_error why;
-  double parts;
-  if (sl_gguf_parse (w->map.data, w->map.size, &w->gguf, &why) < 0)
-    return sl_fail (e, "%s: %s", w->path, why.text);
-  parts = number_of (&w->gguf, "split.count", 1);
-  if (parts > 1)
-    return sl_fail (e,
-                    "%s: is part %.0f of %.0f of a model, and parts of GGUF "
-                    "are not read: join them first",
-                    w->path, number_of (&w->gguf, "split.no", 0) + 1, parts);
+  if (sl_gguf_files_open (w->path, &w->gguf, e) < 0) return -1;
   w->is_gguf = 1;
   w->n = w->gguf.n_weights;
   w->weight = w->gguf.weight;
@@ -104,18 +86,20 @@ static int open_folder (sl_weights *w, sl_error *e) {
 ** a brace, perhaps after spaces. */
 static int open_file (sl_weights *w, sl_error *e) {
   static const char blank[] = " \t\r\n";
+  sl_mapping map;
   const char *data;
   size_t i = 8;
+  int is_gguf, is_safetensors;
   if (ends (w->path, ".json")) return open_shards (w, w->path, e);
-  if (sl_map_file (w->path, &w->map, e) < 0) return -1;
-  data = w->map.data;
-  if (w->map.size >= 4 && memcmp (data, "GGUF", 4) == 0)
-    return open_gguf (w, e);
-  while (i < w->map.size && strchr (blank, data[i]) != NULL && data[i]) i++;
-  if (ends (w->path, ".safetensors") || (i < w->map.size && data[i] == '{')) {
-    sl_unmap (&w->map);
-    return open_shards (w, w->path, e);
-  }
+  if (sl_map_file (w->path, &map, e) < 0) return -1;
+  data = map.data;
+  is_gguf = map.size >= 4 && memcmp (data, "GGUF", 4) == 0;
+  while (i < map.size && strchr (blank, data[i]) != NULL && data[i]) i++;
+  is_safetensors =
+      ends (w->path, ".safetensors") || (i < map.size && data[i] == '{');
+  sl_unmap (&map);
+  if (is_gguf) return open_gguf (w, e);
+  if (is_safetensors) return open_shards (w, w->path, e);
   return sl_fail (e, "%s: is neither a GGUF nor a safetensors file", w->path);
 }
 
@@ -167,8 +151,7 @@ sl_weights *sl_weights_retain (sl_weights *w) {
 
 void sl_weights_release (sl_weights *w) {
   if (w == NULL || --w->refs > 0) return;
-  sl_gguf_free (&w->gguf);
-  sl_unmap (&w->map);
+  sl_gguf_files_close (&w->gguf);
   sl_safetensors_shards_close (&w->shards);
   sl_free (w->by_name);
   sl_free (w->path);
@@ -185,7 +168,7 @@ const char *sl_weights_folder (const sl_weights *w) {
 }
 
 const sl_gguf *sl_weights_gguf (const sl_weights *w) {
-  return w->is_gguf ? &w->gguf : NULL;
+  return w->is_gguf ? &w->gguf.file[0].gguf : NULL;
 }
 
 const sl_meta *sl_weights_meta (const sl_weights *w, size_t *n) {
@@ -202,7 +185,8 @@ const sl_weight *sl_weights_get (const sl_weights *w, size_t i) {
 }
 
 size_t sl_weights_bytes (const sl_weights *w) {
-  return w->is_gguf ? w->map.size : sl_safetensors_shards_bytes (&w->shards);
+  return w->is_gguf ? sl_gguf_files_bytes (&w->gguf)
+                    : sl_safetensors_shards_bytes (&w->shards);
 }
 
 static const sl_weight *no_such_weight (const sl_weights *w, const char *name,

@@ -38,7 +38,7 @@ typedef struct sl_weight {
 
 typedef struct sl_weights sl_weights;
 
-/* Open a GGUF file, a .safetensors file, an index of shards
+/* Open a GGUF file (or any part of a split one), a .safetensors file, an index of shards
 ** (*.safetensors.index.json) or a folder that has one of the last two. Files
 ** are mapped: nothing is copied, pages are read when they are used. Everything
 ** that the headers promise is checked against the files. The caller owns one
@@ -50,7 +50,7 @@ void sl_weights_release (sl_weights *w); /* NULL is allowed */
 const char *sl_weights_path (const sl_weights *w); /* as it was given */
 /* Of the files without the last '/': where config.json and tokenizers are. */
 const char *sl_weights_folder (const sl_weights *w);
-/* The metadata of a GGUF file; NULL: these are safetensors. */
+/* The metadata of a GGUF file, the first of a split one; NULL: these are safetensors. */
 const sl_gguf *sl_weights_gguf (const sl_weights *w);
 /* The texts of the first safetensors file; *n of them. */
 const sl_meta *sl_weights_meta (const sl_weights *w, size_t *n);
@@ -80,6 +80,10 @@ int sl_weight_readable (const sl_weight *w, sl_error *e);
 ** one without the axis. No bounds check. */
 sl_weight sl_weight_narrow (const sl_weight *w, ptrdiff_t first, ptrdiff_t n);
 sl_weight sl_weight_select (const sl_weight *w, ptrdiff_t index);
+
+/* 0 if no two of n weights of one file share a byte; else -1 and a sentence
+** without a subject that names two. */
+int sl_weights_disjoint (const sl_weight *w, size_t n, sl_error *e);
 
 /* All of w as a tensor. F32 and F64 of that precision that lie aligned are
 ** shown where they are, and the tensor keeps 'file' (retained) alive; anything

@@ -258,6 +258,31 @@ check.test("pre-tokenizers and added tokens, as Hugging Face's library has them"
   end
 end)
 
+check.test("158 pipelines, with ids and texts of Hugging Face's library", function()
+  local all = lab.json.decode(read(folder:gsub("models/tokenizers/.*$",
+    "golden/lm/pre_tokenizers.json")))
+  local function agree(each, root)
+    local t = assert(in_folder(root))
+    for _, case in ipairs(each.cases) do
+      local text = all.texts[case[1]]
+      local ids = assert(t:encode(text, { bos = "none" }))
+      local what = lab.json.encode(each.pre_tokenizer or each.normalizer)
+      check.equal(table.concat(ids, " "), case[2], ("%s, %q"):format(what, text))
+      if case[3] then check.equal(t:decode(ids), case[3], ("%s, %q"):format(what, text)) end
+    end
+  end
+  for _, each in ipairs(all.small) do
+    agree(each, small_root { pre = each.pre_tokenizer, normalizer = each.normalizer,
+      decoder = each.decoder, added = each.added, model = { fuse_unk = each.fuse_unk } })
+  end
+  for _, each in ipairs(all.gpt2) do
+    agree(each, ([[{ "pre_tokenizer": %s, "added_tokens": [
+      { "id": 50256, "content": "<|endoftext|>", "special": true }],
+      "model": { "type": "BPE", "vocab": %s, "merges": %s } }]]):format(
+      lab.json.encode(each.pre_tokenizer), gpt2_vocab, gpt2_merges))
+  end
+end)
+
 check.test("Metaspace gives a text back but for one leading space", function()
   for scheme, want in pairs { always = "Hello World", first = "Hello World",
     never = " Hello World" } do
