@@ -167,11 +167,12 @@ START_TEST (refusals) {
   ck_assert_str_eq (error.text,
                     "embedding: the id 3 (number 1) is not a whole number "
                     "from 0 to 2, the last row of 'w'");
-  w.type = sl_weight_type_named ("Q2_K");
+  w.type = sl_weight_type_named ("Q8_K");
   ck_assert_ptr_null (sl_weight_linear (pool, x, &w, NULL, &error));
   ck_assert_str_eq (error.text,
-                    "linear: the tensor 'w' is of type Q2_K; read are F32 F16 "
-                    "Q4_0 Q4_1 Q5_0 Q5_1 Q8_0 Q4_K Q5_K Q6_K F64 BF16 MXFP4");
+                    "linear: the tensor 'w' is of type Q8_K; read are F32 F16 "
+                    "Q4_0 Q4_1 Q5_0 Q5_1 Q8_0 Q2_K Q3_K Q4_K Q5_K Q6_K IQ4_NL "
+                    "IQ4_XS F64 BF16 TQ1_0 TQ2_0 MXFP4");
   sl_tensor_release (ids);
   sl_tensor_release (x);
   sl_pool_free (pool);

@@ -275,11 +275,12 @@ check.test("158 pipelines, with ids and texts of Hugging Face's library", functi
     agree(each, small_root { pre = each.pre_tokenizer, normalizer = each.normalizer,
       decoder = each.decoder, added = each.added, model = { fuse_unk = each.fuse_unk } })
   end
+  -- the first 2000 merges of GPT-2, for speed
+  local tokens = table.move(gpt2["tokenizer.ggml.tokens"], 1, 2256, 1, {})
+  local merges = table.move(gpt2["tokenizer.ggml.merges"], 1, 2000, 1, {})
   for _, each in ipairs(all.gpt2) do
-    agree(each, ([[{ "pre_tokenizer": %s, "added_tokens": [
-      { "id": 50256, "content": "<|endoftext|>", "special": true }],
-      "model": { "type": "BPE", "vocab": %s, "merges": %s } }]]):format(
-      lab.json.encode(each.pre_tokenizer), gpt2_vocab, gpt2_merges))
+    agree(each, { pre_tokenizer = each.pre_tokenizer, added_tokens = lab.json.array {},
+      model = { type = "BPE", vocab = vocabulary(tokens), merges = merges } })
   end
 end)
 
