@@ -4,14 +4,14 @@
 -- most weight on position 1, that weight and what it contributes. Weight without
 -- contribution is parking; weight that is free because BOS's value is zero looks the same
 -- where a mechanism's weights need not sum to 1, so the two stand side by side. The tasks
--- are in scripts/experiments/lib/trial.lua; all but mean, unigram and backcopy are our
--- own extensions. Results are kept in trials.json one by one: an atlas that was
+-- are in scripts/experiments/lib/training.lua; all but mean, unigram and backcopy are our
+-- own extensions. Results are kept in trainings.json one by one: an atlas that was
 -- interrupted goes on where it stopped when it is given the same --out=DIR, and so does
 -- one with more seeds, tasks or mechanisms.
 local lab = require "sinklab"
-local trial = require "experiments.lib.trial"
+local training = require "experiments.lib.training"
 
-local names = trial.names()
+local names = training.names()
 
 local opt = lab.options {
   tasks = { default = names, doc = "tasks", choices = names },
@@ -20,6 +20,7 @@ local opt = lab.options {
   max_steps = { default = 2500, doc = "at most so many steps", min = 0 },
   batch_size = { default = 64, doc = "sequences a step", min = 1 },
   lr = { default = 2e-3, doc = "learning rate", min = 0 },
+  betas = { default = { 0.9, 0.95 }, doc = "decay of Adam's running means" },
   stop_max_abs_error = { default = 5e-3,
     doc = "stop when a batch's largest error is below this", min = 0 },
   -- The largest error of fresh sequences; of token ids, the mean loss above the least.
@@ -45,11 +46,11 @@ for _, task in ipairs(tasks) do
     for i = 1, seeds do
       points[#points + 1] = { task = task, mechanism = mechanism, seed = opt.seed + i - 1,
         steps = opt.max_steps, batch = opt.batch_size, lr = opt.lr,
-        stop = opt.stop_max_abs_error }
+        betas = opt.betas, stop = opt.stop_max_abs_error }
     end
   end
 end
-local results, failures = trial.kept(run, points, "atlas")
+local results, failures = training.kept(run, points, "atlas")
 if not results then return end
 
 --- Mean of a number over the seeds of a cell, NaN without any.
@@ -83,8 +84,7 @@ for t, task in ipairs(tasks) do
     contribution[t][m] = mean(cell, function(r) return r.contribution end)
     local summary = { solved = solved[t][m] * #cell, sinks = sinking, runs = #cell }
     for _, key in ipairs { "error", "first", "contribution", "first_over_rowsum",
-      "row_mass",
-      "steps" } do
+      "row_mass", "steps" } do
       summary[key] = mean(cell, function(r) return r[key] end)
     end
     cells[task][mechanism] = summary
@@ -122,4 +122,4 @@ if relu then
   run:claim("mean, relu: solved", relu.solved, "==", relu.runs)
   run:claim("mean, relu: weight on position 1", relu.first, "<=", 0.1)
 end
-trial.report(failures, #points)
+training.report(failures, #points)

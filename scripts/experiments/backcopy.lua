@@ -20,6 +20,7 @@ local opt = lab.options {
   batch_size = { default = 32, doc = "sequences a step", min = 1 },
   max_steps = { default = 3000, doc = "steps", min = 0 },
   lr = { default = 2e-2, doc = "learning rate, which falls to a tenth", min = 0 },
+  betas = { default = { 0.9, 0.99 }, doc = "decay of Adam's running means" },
   weight_decay = { default = 1e-4, doc = "of AdamW", min = 0 },
   seed = { default = 0, doc = "of parameters and data", min = 0 },
   dormant = { default = 0.89,
@@ -148,7 +149,7 @@ for _, mechanism in ipairs(opt.attention) do
     layers = opt.num_layers, heads = 1, mlp = "relu", positions = "learned",
     attention = { mechanism = maps[mechanism] or mechanism }, seed = opt.seed }
   local log = lab.train(model, task, {
-    optimizer = lab.optim.adamw { lr = opt.lr, betas = { 0.9, 0.99 },
+    optimizer = lab.optim.adamw { lr = opt.lr, betas = opt.betas,
       weight_decay = opt.weight_decay },
     schedule = lab.schedule.warmup_cosine { lr = opt.lr, min = opt.lr / 10,
       warmup = steps // 20, steps = math.max(1, steps) },

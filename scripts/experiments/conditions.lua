@@ -1,14 +1,14 @@
 --- What a sink depends on: one factor at a time around the paper's setting.
 --
 -- The base is one layer of one head, d_model 16, 16 tokens, residual, no norm, no
--- positions, Adam (0.9, 0.95), N(0, 0.02), with softmax and with ReLU. Each row of the
+-- positions, Adam, N(0, 0.02), with softmax and with ReLU. Each row of the
 -- table changes one thing. Solved: largest error of fresh sequences at most --solved. The
 -- weight on position 1 is that of the head with most of it. Results are kept one by one
--- in trials.json: with the same --out=DIR an interrupted run goes on where it stopped.
+-- in trainings.json: with the same --out=DIR an interrupted run goes on where it stopped.
 local lab = require "sinklab"
-local trial = require "experiments.lib.trial"
+local training = require "experiments.lib.training"
 
--- Factors: name, and the values beside the base's, as fields of a trial.
+-- Factors: name, and the values beside the base's, as fields of a training.
 local factors = {
   { "depth", { { "2 layers", layers = 2 }, { "3 layers", layers = 3 } } },
   { "heads", { { "2 heads", heads = 2 }, { "4 heads", heads = 4 } } },
@@ -17,7 +17,7 @@ local factors = {
   { "lr", { { "lr 3e-4", lr = 3e-4 }, { "lr 3e-3", lr = 3e-3 },
     { "lr 1e-2", lr = 1e-2 } } },
   { "optimizer", { { "AdamW", optimizer = "adamw" },
-    { "SGD, lr 1", optimizer = "sgd", lr = 1.0 } } },
+    { "SGD, lr 1", optimizer = "sgd", momentum = 0.9, lr = 1.0 } } },
   { "decay", { { "AdamW, decay 0.01", optimizer = "adamw", weight_decay = 0.01 },
     { "AdamW, decay 1", optimizer = "adamw", weight_decay = 1.0 } } },
   { "init", { { "init 0.005", init = 0.005 }, { "init 0.1", init = 0.1 } } },
@@ -40,6 +40,7 @@ local opt = lab.options {
   max_steps = { default = 4000, doc = "at most so many steps", min = 0 },
   batch_size = { default = 64, doc = "sequences a step", min = 1 },
   lr = { default = 1e-3, doc = "learning rate of the base", min = 0 },
+  betas = { default = { 0.9, 0.95 }, doc = "decay of Adam's running means" },
   stop_max_abs_error = { default = 5e-3,
     doc = "stop when a batch's largest error is below this", min = 0 },
   solved = { default = 0.1, doc = "largest error of a solved task", above = 0 },
@@ -70,14 +71,14 @@ for _, s in ipairs(settings) do
   for _, mechanism in ipairs(opt.attention) do
     for i = 1, seeds do
       local p = { task = "mean", mechanism = mechanism, seed = opt.seed + i - 1,
-        lr = opt.lr, steps = opt.max_steps, batch = opt.batch_size,
-        stop = opt.stop_max_abs_error }
+        lr = opt.lr, betas = opt.betas, steps = opt.max_steps,
+        batch = opt.batch_size, stop = opt.stop_max_abs_error }
       for key, value in pairs(s.change or {}) do p[key] = value end
       points[#points + 1] = p
     end
   end
 end
-local results, failures = trial.kept(run, points, "conditions")
+local results, failures = training.kept(run, points, "conditions")
 if not results then return end
 
 --- Sums over the runs of a cell, as means.
@@ -145,4 +146,4 @@ for _, mechanism in ipairs { "softmax", "relu" } do
     run:claim("relu: most weight on position 1 where the task is solved", high, "<=", 0.1)
   end
 end
-trial.report(failures, #points)
+training.report(failures, #points)

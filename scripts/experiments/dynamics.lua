@@ -21,6 +21,7 @@ local opt = lab.options {
   seq_len = { default = 16, doc = "tokens of a sequence", min = 3 },
   batch_size = { default = 128, doc = "sequences a step", min = 1 },
   lr = { default = 1e-3, doc = "learning rate", min = 0 },
+  betas = { default = { 0.9, 0.95 }, doc = "decay of Adam's running means" },
   quick = { default = false, doc = "two mechanisms, one seed, fewer steps" },
 }
 
@@ -40,7 +41,7 @@ local function trained(mechanism, seed)
     attention = { mechanism = mechanism, scale = 1 }, init = lab.init.normal(0.02),
     seed = seed }
   local log = lab.train(model, task, { label = label, seed = seed, steps = steps,
-    optimizer = lab.optim.adam { lr = opt.lr, betas = { 0.9, 0.95 } },
+    optimizer = lab.optim.adam { lr = opt.lr, betas = opt.betas },
     batch = opt.batch_size, log_every = opt.every,
     probes = { sinks = { every = opt.every, samples = opt.samples } } })
   run:add(label, { train = log })

@@ -11,6 +11,7 @@ local opt = lab.options {
   seq_len = { default = 16, doc = "tokens of a sequence", min = 3 },
   trigger_pos = { default = 8, doc = "position of the trigger, from 1", min = 2 },
   batch_size = { default = 128, doc = "sequences a step", min = 1 },
+  betas = { default = { 0.9, 0.95 }, doc = "decay of Adam's running means" },
   max_steps = { default = 50000, doc = "at most so many steps", min = 0 },
   stop_max_abs_error = { default = 5e-3,
     doc = "stop when a batch's largest error is below this", min = 0 },
@@ -36,7 +37,7 @@ local function trained(mechanism, layers, heads)
     seed = opt.seed }
   local log = lab.train(model, task, {
     optimizer = lab.optim.adam { lr = layers > 1 and 1e-4 or 1e-3,
-      betas = { 0.9, 0.95 } },
+      betas = opt.betas },
     batch = opt.batch_size, steps = opt.max_steps, seed = opt.seed, eval = 4096,
     stop = { max_abs_error = opt.stop_max_abs_error }, label = label })
   local function measure(n)

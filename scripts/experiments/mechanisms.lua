@@ -76,6 +76,7 @@ local opt = lab.options {
   batch_size = { default = 128, doc = "sequences a step", min = 1 },
   max_steps = { default = 4000, doc = "at most so many steps", min = 0 },
   lr = { default = 1e-3, doc = "learning rate", min = 0 },
+  betas = { default = { 0.9, 0.95 }, doc = "decay of Adam's running means" },
   stop_max_abs_error = { default = 5e-3,
     doc = "stop when a batch's largest error is below this", min = 0 },
   seed = { default = 0, doc = "of the first run", min = 0 },
@@ -105,7 +106,7 @@ local function try(entry, seed)
   local model = lab.model.attention_only { task = task, attention = attention,
     init = lab.init.normal(0.02), seed = seed }
   local log = lab.train(model, task, {
-    optimizer = lab.optim.adam { lr = opt.lr, betas = { 0.9, 0.95 } },
+    optimizer = lab.optim.adam { lr = opt.lr, betas = opt.betas },
     batch = opt.batch_size, steps = opt.max_steps, seed = seed, eval = 4096,
     stop = { max_abs_error = opt.stop_max_abs_error }, label = label })
   local sinks = lab.sinks(model, task:batch { n = opt.samples,

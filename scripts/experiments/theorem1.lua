@@ -17,6 +17,7 @@ local opt = lab.options {
   batch_size = { default = 128, doc = "sequences a step", min = 1 },
   max_steps = { default = 50000, doc = "at most so many steps", min = 0 },
   lr = { default = 1e-3, doc = "learning rate", min = 0 },
+  betas = { default = { 0.9, 0.95 }, doc = "decay of Adam's running means" },
   stop_max_abs_error = { default = 5e-3,
     doc = "stop when a batch's largest error is below this", min = 0 },
   seed = { default = 0, doc = "of the first run", min = 0 },
@@ -136,7 +137,7 @@ for i = 1, seeds do
   local model = new_model(seed)
   local curve = { x = {}, y = {}, label = "seed " .. seed }
   local log = lab.train(model, task, {
-    optimizer = lab.optim.adam { lr = opt.lr, betas = { 0.9, 0.95 } },
+    optimizer = lab.optim.adam { lr = opt.lr, betas = opt.betas },
     batch = opt.batch_size, steps = opt.max_steps, seed = seed, eval = 4096,
     stop = { max_abs_error = opt.stop_max_abs_error }, label = label, log_every = 20,
     on_log = watch(model, curve) })
@@ -185,7 +186,7 @@ local function long(cap)
   local model = new_model(opt.seed)
   local curve = { x = {}, y = {}, label = cap and ("cap %g"):format(cap) or "no cap" }
   local log = lab.train(model, cap and capped_task(model, cap) or task, {
-    optimizer = lab.optim.adam { lr = opt.lr, betas = { 0.9, 0.95 } },
+    optimizer = lab.optim.adam { lr = opt.lr, betas = opt.betas },
     schedule = lab.schedule.wsd { lr = opt.lr, min = opt.lr / 100, warmup = 0,
       decay_start = cap_steps * 2 // 3, steps = cap_steps },
     batch = opt.batch_size, steps = cap_steps, seed = opt.seed, eval = 4096,

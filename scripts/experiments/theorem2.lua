@@ -20,6 +20,7 @@ local opt = lab.options {
   batch_size = { default = 128, doc = "sequences a step", min = 1 },
   max_steps = { default = 50000, doc = "at most so many steps", min = 0 },
   lr = { default = 1e-4, doc = "learning rate", min = 0 },
+  betas = { default = { 0.9, 0.95 }, doc = "decay of Adam's running means" },
   stop_max_abs_error = { default = 5e-3,
     doc = "stop when a batch's largest error is below this", min = 0 },
   seed = { default = 0, doc = "of the first model and its data", min = 0 },
@@ -56,7 +57,7 @@ local function trained(task, mechanism, seed)
     residual = true, attention = { mechanism = mechanism, scale = 1 },
     init = lab.init.normal(0.02), seed = seed, dtype = opt.dtype }
   local log = lab.train(model, task, {
-    optimizer = lab.optim.adam { lr = lr, betas = { 0.9, 0.95 } },
+    optimizer = lab.optim.adam { lr = lr, betas = opt.betas },
     batch = opt.batch_size, steps = opt.max_steps, seed = seed,
     stop = { max_abs_error = opt.stop_max_abs_error }, eval = 4096, label = mechanism })
   return model, log, lab.sinks(model, task:batch { n = opt.samples,

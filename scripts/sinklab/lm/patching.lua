@@ -7,7 +7,7 @@
 local core = require "sinklab.core"
 local attention = require "sinklab.model.attention"
 local check = require "sinklab.base.check"
-local read_heads = require "sinklab.measure.heads"
+local read_heads = require "sinklab.measure.measures".read_heads
 
 local patching = {}
 

@@ -6,7 +6,7 @@ local head_changes = require "sinklab.measure.head_changes"
 local dense = require "sinklab.theorem.dense_attention"
 local join = require "sinklab.base.tensors".join
 local progress = require "sinklab.base.progress"
-local read_heads = require "sinklab.measure.heads"
+local read_heads = require "sinklab.measure.measures".read_heads
 local segments = require "sinklab.measure.segments"
 local text = require "sinklab.base.text"
 

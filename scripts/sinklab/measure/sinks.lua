@@ -3,7 +3,6 @@ local core = require "sinklab.core"
 local check = require "sinklab.base.check"
 local schema = require "sinklab.base.schema"
 local collect = require "sinklab.measure.collector"
-local divisor = require "sinklab.base.divisor"
 local hidden = require "sinklab.measure.hidden"
 local finish = require "sinklab.measure.result"
 local measures = require "sinklab.measure.measures"
@@ -13,6 +12,13 @@ local segments = require "sinklab.measure.segments"
 local SHARD = 16
 -- Maps of every weight are the default up to so many tokens.
 local MAP_TOKENS = 512
+
+--- The largest divisor of n that is at most `limit`.
+local function divisor(n, limit)
+  local k = math.min(n, limit)
+  while n % k ~= 0 do k = k - 1 end
+  return k
+end
 
 --- A tensor of the shape of `t` with `shard` samples.
 local function shard_of(t, shard)

@@ -77,12 +77,12 @@ local function climb(self, best, low, high, steps)
   local height, slope = try(self, best)
   local step = core.zeros({ B }, "f64") + (high - low) / 4
   for _ = 1, steps do
-    local trial = best + step:reshape { B, 1, 1 } * sign(slope)
-    trial = core.minimum(core.maximum(trial, low), high)
-    local now, there = try(self, trial)
+    local candidate = best + step:reshape { B, 1, 1 } * sign(slope)
+    candidate = core.minimum(core.maximum(candidate, low), high)
+    local now, there = try(self, candidate)
     local gained = core.gt(now, height)
     local wide = gained:reshape { B, 1, 1 }
-    best, slope = core.where(wide, trial, best), core.where(wide, there, slope)
+    best, slope = core.where(wide, candidate, best), core.where(wide, there, slope)
     height = core.maximum(height, now)
     step = core.where(gained, core.minimum(step * LONGER, high - low), step * SHORTER)
     if step:max():item() < SMALLEST * (high - low) then break end

@@ -1,4 +1,4 @@
---- trial.lua - one small training from plain data to plain data, which the experiments
+--- training.lua - one small training from plain data to plain data, which the experiments
 -- atlas and conditions repeat in other processes, and a file that keeps what is done.
 local core = require "sinklab.core"
 local init_values = require "sinklab.model.init_values"
@@ -9,7 +9,7 @@ local sinks = require "sinklab.measure.sinks"
 local task = require "sinklab.task"
 local train = require "sinklab.train"
 
-local trial = {}
+local training = {}
 
 --- Targets of token ids: the least mean loss that a batch allows.
 local function least(asked, batch)
@@ -30,7 +30,7 @@ local function mean(more)
 end
 
 local learned = { positions = "learned" }
-trial.tasks = {
+training.tasks = {
   { "mean", make = mean() },
   { "default-0.5", make = mean { default = 0.5 } },
   { "max", make = function() return task.trigger_max { residual = true } end },
@@ -60,33 +60,26 @@ trial.tasks = {
     model = { positions = "learned", d_model = 32, norm = "layer", mlp = "relu" } },
 }
 
-for _, entry in ipairs(trial.tasks) do trial.tasks[entry[1]] = entry end
+for _, entry in ipairs(training.tasks) do training.tasks[entry[1]] = entry end
 
 --- The names of the tasks, in order.
-function trial.names()
+function training.names()
   local out = {}
-  for i, entry in ipairs(trial.tasks) do out[i] = entry[1] end
+  for i, entry in ipairs(training.tasks) do out[i] = entry[1] end
   return out
 end
 
 -- What a point may say, with the values of the paper's setting.
 local defaults = { task = "mean", mechanism = "softmax", seed = 0, steps = 3000,
-  batch = 64,
-  lr = 1e-3, stop = 5e-3, optimizer = "adam", weight_decay = 0, init = 0.02, layers = 1,
-  heads = 1, positions = "none", norm = "none", norm_place = "pre", mlp = "none",
-  samples = 256 }
+  batch = 64, lr = 1e-3, stop = 5e-3, optimizer = "adam", betas = { 0.9, 0.95 },
+  momentum = 0.9, weight_decay = 0, init = 0.02, layers = 1, heads = 1,
+  positions = "none", norm = "none", norm_place = "pre", mlp = "none", samples = 256 }
 
-local optimizers = {
-  adam = function(p)
-    return optim.adam { lr = p.lr, betas = { 0.9, 0.95 }, weight_decay = p.weight_decay }
-  end,
-  adamw = function(p)
-    return optim.adamw { lr = p.lr, betas = { 0.9, 0.95 }, weight_decay = p.weight_decay }
-  end,
-  sgd = function(p)
-    return optim.sgd { lr = p.lr, momentum = 0.9, weight_decay = p.weight_decay }
-  end,
-}
+local function optimizer_of(p)
+  local o = { lr = p.lr, weight_decay = p.weight_decay }
+  if p.optimizer == "sgd" then o.momentum = p.momentum else o.betas = p.betas end
+  return optim[p.optimizer](o)
+end
 
 --- "softmax", or "softmax+sigmoid_gate": a mechanism and a gate.
 local function attention_of(p)
@@ -102,8 +95,8 @@ end
 --         mean loss above the least one), loss, first (mean weight on position 1, of the
 --         head where it is largest), layer, head, contribution, first_over_rowsum,
 --         row_mass, value_norm (of that head; nil without weights) }
-function trial.run(point)
-  local entry, p = trial.tasks[point.task or defaults.task], {}
+function training.run(point)
+  local entry, p = training.tasks[point.task or defaults.task], {}
   for _, from in ipairs { defaults, entry.model or {}, point } do
     for key, value in pairs(from) do p[key] = value end
   end
@@ -114,7 +107,7 @@ function trial.run(point)
     d_model = d, d_head = d, attention = attention_of(p), positions = p.positions,
     norm = p.norm, norm_place = p.norm_place, mlp = p.mlp,
     init = init_values.normal(p.init), seed = p.seed }
-  local log = train(m, asked, { optimizer = optimizers[p.optimizer](p), batch = p.batch,
+  local log = train(m, asked, { optimizer = optimizer_of(p), batch = p.batch,
     steps = math.ceil(p.steps * (entry.share or 1)), seed = p.seed, eval = 0,
     log_every = math.max(1, p.steps),
     stop = asked.vocab and {} or { max_abs_error = p.stop }, quiet = true })
@@ -145,7 +138,7 @@ Store.__index = Store
 --- Open a file of results, or begin one.
 -- @param path  of the file
 -- @return store, or nil and a message where there is a file that is none
-function trial.store(path)
+function training.store(path)
   local self = setmetatable({ path = path, results = {} }, Store)
   local file <close> = io.open(path, "rb")
   if not file then return self end
@@ -165,8 +158,8 @@ local function key_of(point)
   table.sort(names)
   for i, name in ipairs(names) do
     local value = point[name]
-    out[i] = name .. "=" .. (type(value) == "number" and json.number(value)
-      or tostring(value))
+    out[i] = name .. "=" .. (type(value) == "table" and table.concat(value, ",")
+      or type(value) == "number" and json.number(value) or tostring(value))
   end
   return table.concat(out, " ")
 end
@@ -185,11 +178,11 @@ end
 
 --- Run every point that the store does not have, in processes; results in the order of
 -- the points, nil where one failed; failures as a list of messages.
--- @param points   for trial.run
--- @param store    from trial.store
+-- @param points   for training.run
+-- @param store    from training.store
 -- @param label    for the progress line
 -- @return results, failures; nil after Ctrl-C: the store has what was done
-function trial.all(points, store, label)
+function training.all(points, store, label)
   local todo = {}
   for _, point in ipairs(points) do
     if not store:get(point) then todo[#todo + 1] = point end
@@ -197,7 +190,7 @@ function trial.all(points, store, label)
   local failures = {}
   if #todo > 0 then
     local sweep = require "sinklab.sweep"
-    local done = sweep { points = todo, run = "experiments.lib.run_trial", label = label,
+    local done = sweep { points = todo, run = "experiments.lib.run_training", label = label,
       on_result = function(entry)
         if entry.result then
           store:put(entry.point, entry.result)
@@ -212,23 +205,23 @@ function trial.all(points, store, label)
   return results, failures
 end
 
---- trial.all with the store trials.json in a run's directory; after Ctrl-C it says how
+--- training.all with the store trainings.json in a run's directory; after Ctrl-C it says how
 -- to go on.
-function trial.kept(run, points, label)
-  local store, message = trial.store(run.folder .. "/trials.json")
+function training.kept(run, points, label)
+  local store, message = training.store(run.folder .. "/trainings.json")
   if not store then error(message, 0) end
-  local results, failures = trial.all(points, store, label)
+  local results, failures = training.all(points, store, label)
   if not results then print("interrupted; continue with --out=" .. run.folder) end
   return results, failures
 end
 
---- End the script with an error if trials failed; what succeeded is in the store.
--- @param failures  from trial.all
--- @param n         how many trials there are
-function trial.report(failures, n)
+--- End the script with an error if trainings failed; what succeeded is in the store.
+-- @param failures  from training.all
+-- @param n         how many trainings there are
+function training.report(failures, n)
   if #failures == 0 then return end
-  error(("%d of %d trials failed and are left out; one of them: %s"):format(#failures, n,
+  error(("%d of %d trainings failed and are left out; one of them: %s"):format(#failures, n,
     failures[1]), 0)
 end
 
-return trial
+return training

@@ -1,14 +1,14 @@
--- test_trial.lua - small trainings from plain data, and the file that keeps what is done.
+-- test_experiment_training.lua - small trainings from plain data, and the file of results.
 local check = require "check"
 local process = require "process"
 local lab = require "sinklab"
-local trial = require "experiments.lib.trial"
+local training = require "experiments.lib.training"
 
-local folder = process.folder "trial"
+local folder = process.folder "training"
 
 check.test("every task of the atlas trains and is measured", function()
-  for _, name in ipairs(trial.names()) do
-    local r = trial.run { task = name, steps = 2, batch = 8, samples = 8 }
+  for _, name in ipairs(training.names()) do
+    local r = training.run { task = name, steps = 2, batch = 8, samples = 8 }
     check.equal(r.error == r.error and r.error > -0.1, true,
       name .. ": error " .. r.error)
     check.equal(r.first >= 0 and r.first <= 1, true, name .. ": weight " .. r.first)
@@ -16,53 +16,59 @@ check.test("every task of the atlas trains and is measured", function()
 end)
 
 check.test("what a point says is what is trained", function()
-  local base = trial.run { steps = 1, batch = 8, samples = 8 }
+  local base = training.run { steps = 1, batch = 8, samples = 8 }
   for key, value in pairs { lr = 1, optimizer = "sgd", init = 0.5, layers = 2, heads = 2,
     seed = 1, positions = "alibi", norm = "rms", d_model = 8, seq_len = 5,
     mechanism = "relu",
     task = "sum", batch = 4, default = 0.5 } do
-    local r = trial.run { steps = 1, batch = 8, samples = 8, [key] = value }
+    local r = training.run { steps = 1, batch = 8, samples = 8, [key] = value }
     check.equal(r.error ~= base.error or r.first ~= base.first, true, key)
   end
-  local solved = trial.run { task = "idle", steps = 500 }
+  local more = training.run { steps = 3, batch = 8, samples = 8 }
+  local sgd = training.run { steps = 3, batch = 8, samples = 8, optimizer = "sgd" }
+  check.equal(training.run { steps = 3, batch = 8, samples = 8,
+    betas = { 0.5, 0.9 } }.error ~= more.error, true, "betas")
+  check.equal(training.run { steps = 3, batch = 8, samples = 8, optimizer = "sgd",
+    momentum = 0.5 }.error ~= sgd.error, true, "momentum")
+  local solved = training.run { task = "idle", steps = 500 }
   check.equal({ solved.stopped_by, solved.error < 0.1 }, { "max_abs_error", true })
-  check.equal(trial.run { mechanism = "softmax+sigmoid_gate", steps = 1, batch = 8,
+  check.equal(training.run { mechanism = "softmax+sigmoid_gate", steps = 1, batch = 8,
     samples = 8 }.first > 0, true)
 end)
 
 check.test("a store keeps every bit, and knows a point by all its settings", function()
-  local path = folder .. "/trials.json"
-  local store = trial.store(path)
+  local path = folder .. "/trainings.json"
+  local store = training.store(path)
   local point = { task = "mean", seed = 1, lr = 1e-3 }
   check.equal(store:get(point), nil)
   store:put(point, { error = 0.1 + 0.2, steps = 7 })
-  local again = trial.store(path)
+  local again = training.store(path)
   check.equal(again:get { lr = 1e-3, seed = 1, task = "mean" },
     { error = 0.1 + 0.2, steps = 7 })
   check.equal(again:get { lr = 2e-3, seed = 1, task = "mean" }, nil)
   check.equal(again:get { lr = 1e-3 * (1 + 2 ^ -52), seed = 1, task = "mean" }, nil)
   process.write(path, "{ \"results\": ")
-  local none, message = trial.store(path)
+  local none, message = training.store(path)
   check.equal(none, nil)
   check.contains(message, path .. ": no file of results (")
 end)
 
 check.test("only what is missing runs; what fails is told and not kept", function()
   local path = folder .. "/some.json"
-  local store = trial.store(path)
+  local store = training.store(path)
   local points = { { task = "idle", steps = 1, batch = 8, samples = 8 },
     { task = "idle", steps = 1, batch = 8, samples = 8, seed = 1 },
     { task = "idle", steps = 1, batch = 8, samples = 8, mechanism = "no_such" } }
   store:put(points[1], { mark = 1 })
-  local results, failures = trial.all(points, store, "test")
+  local results, failures = training.all(points, store, "test")
   check.equal(results[1], { mark = 1 })
   check.equal(results[2].steps <= 1, true)
   check.equal(results[3], false)
   check.equal(#failures, 1)
   check.contains(failures[1], "no plugin 'no_such'")
   check.raises("failed and are left out; one of them: batch=8 mechanism=no_such",
-    trial.report, failures, #points)
-  check.equal(trial.store(path):get(points[2]), results[2])
+    training.report, failures, #points)
+  check.equal(training.store(path):get(points[2]), results[2])
 end)
 
 check.test("an atlas goes on where it stopped", function()
@@ -72,7 +78,7 @@ check.test("an atlas goes on where it stopped", function()
       "--max_steps=20", "--out=" .. out })
   end
   check.equal(atlas().code, 2) -- nothing is solved after 20 steps
-  local text = process.read(out .. "/trials.json")
+  local text = process.read(out .. "/trainings.json")
   local kept = lab.json.decode(text)
   local n, marked = 0, 0
   for key, result in pairs(kept.results) do
@@ -84,11 +90,12 @@ check.test("an atlas goes on where it stopped", function()
     end
   end
   check.equal({ n, marked }, { 4, 1 })
-  process.write(out .. "/trials.json", lab.json.encode(kept))
+  process.write(out .. "/trainings.json", lab.json.encode(kept))
   check.equal(atlas().code, 2)
   local record = lab.json.decode(process.read(out .. "/run.json"))
   check.equal(record.results.atlas.cells.mean.softmax.first, 0.125)
   check.equal(record.results.atlas.cells.idle.relu.runs, 1)
+  check.equal(record.options.betas, { 0.9, 0.95 })
 end)
 
 check.test("what cannot be measured is refused before anything is trained", function()

@@ -1,0 +1,2 @@
+--- run.lua - the function of training.lua that a process of lab.sweep runs.
+return require("experiments.lib.training").run
