@@ -99,10 +99,23 @@ function check.list(what, name, list, of)
   end
 end
 
+-- "string table" -> the kinds of these names, read once.
+local read = {}
+
+local function kinds_of(rule)
+  local list = read[rule[1]]
+  if not list then
+    list = {}
+    for name in rule[1]:gmatch "[%w_]+" do list[#list + 1] = kinds[name] end
+    read[rule[1]] = list
+  end
+  return list
+end
+
 --- What a rule's kinds are called in messages: "a string or a table".
 local function expected(rule)
   local names = {}
-  for kind in rule[1]:gmatch "[%w_]+" do names[#names + 1] = kinds[kind][1] end
+  for i, kind in ipairs(kinds_of(rule)) do names[i] = kind[1] end
   return alternatives(names)
 end
 
@@ -114,40 +127,43 @@ function check.limits(rule)
   return low and high and low .. " and " .. high or low or high
 end
 
+-- How messages call a value by its name.
+local OPTION, ARGUMENT = "option '%s'", "the %s"
+
+local function refuse(what, form, name, message, ...)
+  check.fail("%s: %s " .. message, what,
+    form:format(form == ARGUMENT and name:gsub("_", " ") or name), ...)
+end
+
 --- The value as the rule has it, or raise.
--- @param name  how messages call the value: "option 'lr'", "the path"
--- @param key   its name alone, for nested tables
-local function one(what, name, key, value, rule)
+-- @param form  OPTION or ARGUMENT
+local function one(what, form, name, value, rule)
   local found = false
-  for kind in rule[1]:gmatch "[%w_]+" do
+  for _, kind in ipairs(kinds_of(rule)) do
     -- A float with a whole value is as good as an integer: 1e3 steps.
-    if kind == "integer" and math.type(value) == "float"
-        and math.tointeger(value) then
-      value = math.tointeger(value)
+    if kind == kinds.integer and math.type(value) == "float" then
+      value = math.tointeger(value) or value
     end
-    found = found or kinds[kind][2](value)
+    found = found or kind[2](value)
   end
   if not found then
-    check.fail("%s: %s must be %s, got %s", what, name, expected(rule),
+    refuse(what, form, name, "must be %s, got %s", expected(rule),
       value == nil and "nil" or shown(value))
   end
   if type(value) == "number" then
-    if value ~= value and not rule.nan then
-      check.fail("%s: %s is NaN", what, name)
-    end
+    if value ~= value and not rule.nan then refuse(what, form, name, "is NaN") end
     if (rule.min and value < rule.min) or (rule.max and value > rule.max)
         or (rule.above and value <= rule.above) then
-      check.fail("%s: %s is %s; it must be %s", what, name, tostring(value),
-        check.limits(rule))
+      refuse(what, form, name, "is %s; it must be %s", tostring(value), check.limits(rule))
     end
   elseif rule.choices and type(value) == "string" then
     for _, choice in ipairs(rule.choices) do
       if choice == value then return value end
     end
-    check.fail("%s: %s is '%s'; it must be %s%s", what, name, value,
+    refuse(what, form, name, "is '%s'; it must be %s%s", value,
       alternatives(rule.choices), check.did_you_mean(value, rule.choices))
   elseif rule.fields and type(value) == "table" and not is_tensor(value) then
-    return check.options(what .. ": " .. key, value, rule.fields)
+    return check.options(what .. ": " .. name, value, rule.fields)
   end
   return value
 end
@@ -156,7 +172,7 @@ end
 local function default_of(what, rule, key)
   local value = rule.default
   if type(value) ~= "table" then return value end
-  if rule.fields then return one(what, key, key, value, rule) end
+  if rule.fields then return one(what, OPTION, key, value, rule) end
   local copy = {}
   for k, v in pairs(value) do copy[k] = v end
   return copy
@@ -168,14 +184,14 @@ function check.positional(what, value, rule)
     return default_of(what, rule, rule.name)
   end
   if rule[1] == "any" then return value end
-  return one(what, "the " .. rule.name:gsub("_", " "), rule.name, value, rule)
+  return one(what, ARGUMENT, rule.name, value, rule)
 end
 
 --- A new table with the checked values of `given` and the defaults of `rules`.
 -- @param what   the function as the user knows it, for messages
 -- @param given  the user's table, or nil
 -- @param rules  key -> { kinds, default =, required =, min =, max =, above =, choices =,
---               fields = }, as in schema.lua; what is at whole numbers is passed over
+--               fields = }, as in schema.lua; or what schema.rules gives
 function check.options(what, given, rules)
   if given ~= nil and type(given) ~= "table" then
     check.fail("%s: expected a table of options, got %s", what, shown(given))
@@ -190,15 +206,16 @@ function check.options(what, given, rules)
       end
       check.unknown(what, key, names)
     end
-    out[key] = one(what, "option '" .. key .. "'", key, value, rule)
+    out[key] = one(what, OPTION, key, value, rule)
   end
   local missing -- the first one by name, so that messages repeat
-  for key, rule in pairs(rules) do
-    if out[key] == nil and type(key) == "string" then
-      if rule.required and (not missing or key < missing) then missing = key end
-      out[key] = default_of(what, rule, key)
-    end
+  local function fill(key, rule)
+    if out[key] ~= nil then return end
+    if rule.required and (not missing or key < missing) then missing = key end
+    if rule.default ~= nil then out[key] = default_of(what, rule, key) end
   end
+  for _, rule in ipairs(rules) do fill(rule.name, rule) end
+  for key, rule in pairs(rules[1] and {} or rules) do fill(key, rule) end
   if missing then
     local rule = rules[missing]
     check.fail("%s: option '%s' is missing (%s)", what, missing,

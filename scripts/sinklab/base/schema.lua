@@ -102,18 +102,31 @@ local function module_at(level)
   return debug.getinfo(level + 1, "S").source:match "^@<sinklab>/(.*)%.lua$"
 end
 
+--- An entry has the fields of its spec; args and options as rules, made when they are
+-- first read, so that a declaration costs little.
+local Entry = {}
+
+function Entry.__index(entry, key)
+  local value = entry.spec[key]
+  if key == "args" or key == "options" and value then
+    value = schema.rules(value or {})
+    rawset(entry, key, value)
+  end
+  return value
+end
+
 --- The function with its arguments checked.
 local function checked(entry, f)
-  local args, options, n = entry.args, entry.options, #entry.args
   local first = entry.method and 1 or 0
-  local last = first + n + (options and 1 or 0)
   return function(...)
-    local given, what = table.pack(...), entry.what
+    local given, args, options = table.pack(...), entry.args, entry.options
+    local what, last = entry.what, first + #args
     if type(what) == "function" then what = what(given[1]) end
     for i, rule in ipairs(args) do
       given[first + i] = check.positional(what, given[first + i], rule)
     end
     if options then
+      last = last + 1
       given[last] = check.options(what, given[last], entry.more and entry.more(given[1])
         or options)
     end
@@ -122,14 +135,11 @@ local function checked(entry, f)
 end
 
 local function declare(name, spec, f, module)
-  local entry = { name = name, module = module, code = f, doc = spec.doc,
-    method = name:find(":", 1, true) ~= nil, args = schema.rules(spec.args or {}),
-    options = spec.options and schema.rules(spec.options), returns = spec.returns,
-    errors = spec.errors, source = spec.source, example = spec.example, more = spec.more,
+  named[name] = setmetatable({ name = name, module = module, code = f, spec = spec,
+    method = name:find(":", 1, true) ~= nil,
     -- A class inside a part of the library is named without the part in messages.
-    what = spec.what or name:gsub("^%l+%.(.*:)", "%1") }
-  named[name] = entry
-  return entry
+    what = spec.what or name:gsub("^%l+%.(.*:)", "%1") }, Entry)
+  return named[name]
 end
 
 --- Declare a public function.
@@ -140,8 +150,7 @@ end
 -- @return the function that checks its arguments and calls `f`
 function schema.func(name, spec, f)
   local entry = declare(name, spec, f, module_at(2))
-  local vararg = entry.args["..."]
-  local out = vararg and f or checked(entry, f)
+  local out = checked(entry, f)
   by_function[out] = entry
   return out
 end
@@ -154,7 +163,7 @@ function schema.core(name, spec, f, module)
   if entry.method then return end
   f = f or core[name:match "([%w_]+)$"]
   entry.is_value = type(f) ~= "function"
-  if entry.options and not spec.unchecked then f = checked(entry, f) end
+  if spec.options and not spec.unchecked then f = checked(entry, f) end
   if type(f) == "function" then by_function[f] = entry end
   return f
 end

@@ -158,8 +158,8 @@ methods.batch = schema.func("task:batch", {
   doc = "Fresh sequences for evaluation, independent of those seen in training.",
   what = function(self) return ("task '%s':batch"):format(self.name) end,
   more = function(self)
-    local rules = {}
-    for key, rule in pairs(batch_rules) do rules[key] = rule end
+    local rules = {} -- by name alone, as those of the task
+    for _, rule in ipairs(batch_rules) do rules[rule.name] = rule end
     for key, rule in pairs(self.batch_options) do rules[key] = rule end
     return rules
   end,
