@@ -1,4 +1,7 @@
-/* lua_attention.c - attention, what is composed with it, and positions. */
+/* lua_attention.c - attention, gates, mixers and positions.
+**
+** The options { } are those of scripts/sinklab/core_api/attention.lua, which
+** checks them for scripts; the library calls these functions itself. */
 #include "lua/lua_attention.h"
 #include <string.h>
 
@@ -41,31 +44,14 @@ static int apply (lua_State *L, const char *op, const void *attr, int n,
   return 1;
 }
 
-/* attention { q =, k =, v =, mechanism =, heads =, kv_heads = heads, d_head =
-** width of q / heads, scale = 1 / sqrt (d_head), causal = true, window = 0
-** (none), alibi = false, param = (heads, n) or nil, length = (b) or nil,
-** first_key = (b, t) or nil (first key that each query may see, from 0),
-** recompute_from = 256, layer = 1 (given to the plugin), virtual_keys = 0 (rows
-** of k and v before the first token) }
-** -> (b, t, heads * width of a value). q (b, t, heads * d_head), k (b, t,
-** kv_heads * d_head), v (b, t, kv_heads * dv). */
+/* attention { } -> (b, t, heads * width of a value) */
 static int attention (lua_State *L) {
   static const char what[] = "attention";
-  static const char *const keys[] = { "q",         "k",
-                                      "v",         "mechanism",
-                                      "heads",     "kv_heads",
-                                      "d_head",    "scale",
-                                      "causal",    "window",
-                                      "alibi",     "param",
-                                      "length",    "recompute_from",
-                                      "layer",     "virtual_keys",
-                                      "first_key", NULL };
   sl_attention_attr a = { 0 };
   sl_tensor *in[6];
   int n = 3;
   luaL_checktype (L, 1, LUA_TTABLE);
   lua_settop (L, 1);
-  sl_lua_known (L, 1, what, keys);
   in[0] = tensor_field (L, 1, what, "q", 1);
   in[1] = tensor_field (L, 1, what, "k", 1);
   in[2] = tensor_field (L, 1, what, "v", 1);
@@ -87,20 +73,14 @@ static int attention (lua_State *L) {
   return apply (L, "attention", &a, n, in);
 }
 
-/* gate { o = (b, t, heads * d), z = (b, t, heads * width), or (b, t, width) if
-** the plugin's input is shared, or nil, mechanism =, heads = 1, layer = 1,
-** param = (heads, n) or nil, length = (b) or nil } -> the shape of o: a gate
-** plugin on the heads' output. */
+/* gate { } -> the shape of o */
 static int gate (lua_State *L) {
   static const char what[] = "gate";
-  static const char *const keys[] = { "o",     "z",     "mechanism", "heads",
-                                      "layer", "param", "length",    NULL };
   sl_attention_attr a = { 0 };
   sl_tensor *in[4];
   int n = 1;
   luaL_checktype (L, 1, LUA_TTABLE);
   lua_settop (L, 1);
-  sl_lua_known (L, 1, what, keys);
   in[0] = tensor_field (L, 1, what, "o", 1);
   a.mechanism = sl_lua_mechanism (L, 1, what);
   a.heads = sl_lua_int (L, 1, what, "heads", 1);
@@ -111,23 +91,16 @@ static int gate (lua_State *L) {
   return apply (L, "gate", &a, n, in);
 }
 
-/* mixer { inputs = the plugin's, in order of declaration without those left out,
-** each (b, t, heads * width) or (b, t, width) if shared, mechanism =, heads =
-** 1, d_head =, scale = 1 / sqrt (d_head), causal = true, window = 0 (none),
-** layer = 1, param = (heads, n) or nil, length = (b) or nil } -> (b, t, heads *
-** d_out). */
+/* mixer { } -> (b, t, heads * d_out); inputs that the plugin leaves out are not in
+** the list */
 static int mixer (lua_State *L) {
   static const char what[] = "mixer";
-  static const char *const keys[] = { "inputs", "mechanism", "heads",  "d_head",
-                                      "scale",  "causal",    "window", "layer",
-                                      "param",  "length",    NULL };
   enum { MOST = SL_MAX_IN - 2 };
   sl_attention_attr a = { 0 };
   sl_tensor *in[SL_MAX_IN];
   int n = 0, list;
   luaL_checktype (L, 1, LUA_TTABLE);
   lua_settop (L, 1);
-  sl_lua_known (L, 1, what, keys);
   lua_pushliteral (L, "inputs");
   if (lua_rawget (L, 1) != LUA_TTABLE || lua_rawlen (L, -1) > MOST)
     return sl_lua_fail (
@@ -149,13 +122,9 @@ static int mixer (lua_State *L) {
   return apply (L, "mixer", &a, n, in);
 }
 
-/* row_weights (mechanism, scores (b, h, t, t) [, { param =, length =, first_key
-** =, causal = true, window = 0, d_head = 1 }]) -> weights of the same shape.
-** d_head gives the width of parameters that depend on it. */
+/* row_weights (mechanism, scores (b, h, t, t), [{ }]) -> weights (b, h, t, t) */
 static int row_weights (lua_State *L) {
   static const char what[] = "row_weights";
-  static const char *const keys[] = { "param",  "length", "first_key", "causal",
-                                      "window", "d_head", NULL };
   sl_attention_attr a = { .mechanism = sl_lua_check_mechanism (L, 1) };
   sl_tensor *in[4] = { sl_lua_check_tensor (L, 2) };
   int n = 1;
@@ -164,7 +133,6 @@ static int row_weights (lua_State *L) {
     lua_newtable (L);
     lua_replace (L, 3);
   }
-  sl_lua_known (L, 3, what, keys);
   a.d_head = sl_lua_int (L, 3, what, "d_head", 1);
   a.visibility = visibility (L, 3, what);
   a.has_param = optional (L, 3, what, "param", in, &n);
@@ -173,23 +141,15 @@ static int row_weights (lua_State *L) {
   return apply (L, "row_weights", &a, n, in);
 }
 
-/* rope (x (b, t, h * d_head), { d_head =, pairs = "interleaved" or "half", base
-** = 10000, offset = 0, rotated = d_head, divisors = (rotated / 2) or nil,
-** magnitude = 1, positions = (b, t) or nil }): turned by position, offset being
-** that of the first token (added to 'positions'); only the first 'rotated'
-** numbers of a head turn. */
+/* rope (x (b, t, h * d_head), { }) -> the shape of x */
 static int rope (lua_State *L) {
   static const char what[] = "rope";
-  static const char *const keys[] = { "d_head",    "pairs",     "base",
-                                      "offset",    "rotated",   "divisors",
-                                      "magnitude", "positions", NULL };
   static const char *const pairs[] = { "interleaved", "half" };
   sl_tensor *in[3] = { sl_lua_check_tensor (L, 1) };
   sl_rope_attr a = { 0 };
   int n = 1;
   const char *name;
   luaL_checktype (L, 2, LUA_TTABLE);
-  sl_lua_known (L, 2, what, keys);
   name = sl_lua_string (L, 2, what, "pairs", pairs[0]);
   if (strcmp (name, pairs[0]) != 0 && strcmp (name, pairs[1]) != 0)
     return sl_lua_fail (L, "rope.pairs: '%s'; expected 'interleaved' or 'half'",

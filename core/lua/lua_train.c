@@ -155,29 +155,20 @@ static void push_optimizers (lua_State *L) {
 }
 
 static sl_stop read_stop (lua_State *L, int index) {
-  static const char *const keys[] = { "max_abs_error", "loss",
-                                      "seconds",       "plateau",
-                                      "plateau_delta", NULL };
   static const char what[] = "trainer.stop";
-  sl_lua_known (L, index, what, keys);
   return (sl_stop){ .max_abs_error =
                         sl_lua_number (L, index, what, "max_abs_error", 0),
                     .loss = sl_lua_number (L, index, what, "loss", 0),
                     .seconds = sl_lua_number (L, index, what, "seconds", 0),
                     .plateau = get_long (L, index, what, "plateau"),
                     .plateau_delta =
-                        sl_lua_number (L, index, what, "plateau_delta", 1e-3) };
+                        sl_lua_number (L, index, what, "plateau_delta", 0) };
 }
 
 /* trainer { program =, parameters =, loss =, weight =, max_abs_error =, batch =, shard
 ** =, groups =, optimizer = { kind = }, schedule = points, stop = { }, seed =
 ** } */
 static int trainer (lua_State *L) {
-  static const char *const keys[] = { "program",  "parameters",    "loss",
-                                      "weight",   "max_abs_error", "batch",
-                                      "shard",    "groups",        "optimizer",
-                                      "schedule", "stop",          "seed",
-                                      NULL };
   enum { OPTIONS = 1, BOX, PINS };
   static const char what[] = "trainer";
   sl_trainer_spec spec = { 0 };
@@ -186,7 +177,6 @@ static int trainer (lua_State *L) {
   luaL_checktype (L, OPTIONS, LUA_TTABLE);
   luaL_checkstack (L, 40, "trainer");
   lua_settop (L, OPTIONS);
-  sl_lua_known (L, OPTIONS, what, keys);
   b = lua_newuserdatauv (L, sizeof *b, 1);
   *b = (box){ 0 };
   luaL_setmetatable (L, TRAINER);

@@ -155,7 +155,8 @@ check.test("operations refuse in a sentence", function()
     function() core.attention { k = x } end)
   check.raises("attention.mechanism: expected a mechanism, got string",
     function() core.attention { q = x, k = x, v = x, mechanism = "softmax" } end)
-  check.raises("attention: no option 'qq'", function() core.attention { qq = x } end)
+  check.raises("lab.attention: no such option 'qq'",
+    function() require "sinklab".attention { qq = x } end)
   check.raises("3 heads on 2 key/value heads", function()
     core.attention { q = x, k = x, v = x, mechanism = softmax, heads = 3, kv_heads = 2 }
   end)

@@ -144,6 +144,17 @@ check.test("every option refuses wrong types, values and names", function()
   check.equal(tried > 300, true, "options tried")
 end)
 
+check.test("what the C half trusts is refused before it", function()
+  local task = lab.task.trigger_mean {}
+  local model = lab.model.attention_only { task = task }
+  check.raises("lab.train: no such option 'shards' (did you mean 'shard'?)", lab.train,
+    model, task, { shards = 1 })
+  check.raises("lab.train: stop: no such option 'max_abs_err' (did you mean "
+    .. "'max_abs_error'?)", lab.train, model, task, { stop = { max_abs_err = 1 } })
+  check.raises("lab.sinks: no such option 'treshold' (did you mean 'threshold'?)",
+    lab.sinks, model, task:batch { n = 1 }, { treshold = 1 })
+end)
+
 check.test("functions of the C half refuse options in the same words", function()
   for name, call in pairs {
     ["lab.rope: option 'd_head' is missing (a whole number)"] = function()
