@@ -52,7 +52,7 @@ function report.html(folders)
   return fill(template "report.html", {
     title = page.escape(title_of(runs)), style = template "report.css",
     summary = summary, details = details, data = data_text(data),
-    script = template "report.js",
+    script = template "report.js" .. template "report_curves.js",
     version = page.escape(core.version),
   })
 end
