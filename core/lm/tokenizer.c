@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "lm/byte_level.h"
+#include "lm/nfc.h"
 #include "lm/tokenizer_internal.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -315,6 +316,12 @@ static int take_text (encoding *x, const char *text, size_t n, int is_start,
 int sl_tokenizer_encode (sl_tokenizer *t, const char *text, size_t n,
                          int special, sl_token_ids *ids, sl_error *e) {
   encoding x = { t, special, ids };
+  size_t where;
+  if (t->nfc && !sl_nfc_check (text, n, &where))
+    return sl_fail (e,
+                    "the tokenizer composes text (NFC), which this library does "
+                    "not: at byte %zu the text is, or may be, decomposed",
+                    where);
   return take_added (&x, &t->added, text, n, 1, take_text, e);
 }
 

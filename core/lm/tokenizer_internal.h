@@ -23,6 +23,7 @@ struct sl_tokenizer {
   int add_marks;  /* spaces are written as U+2581 */
   int has_marks;  /* U+2581 in a token stands for a space */
   int by_word;    /* no token goes on after a mark: BPE takes words apart */
+  int nfc; /* text must be in composed form */
   int byte_level;
   int whole_first;     /* a piece that is a token is not merged */
   int strip;           /* SL_STRIP_*, at the start of the text */

@@ -96,8 +96,7 @@ static int normalize_replace (pipeline *p, const json_t *step, sl_error *e) {
 
 static int normalize_nfc (pipeline *p, const json_t *step, sl_error *e) {
   (void)step, (void)e;
-  sl_tokenizer_note (p->t, "text is to be in composed form (NFC): it is taken "
-                           "as it comes");
+  p->t->nfc = 1;
   return 0;
 }
 

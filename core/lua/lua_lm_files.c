@@ -56,6 +56,19 @@ static void push_shape (lua_State *L, const sl_weight *w) {
   }
 }
 
+/* { name=, type=, shape=, bytes= } */
+static void push_about (lua_State *L, const sl_weight *w) {
+  lua_createtable (L, 0, 4);
+  lua_pushstring (L, w->name);
+  lua_setfield (L, -2, "name");
+  lua_pushstring (L, w->type->name);
+  lua_setfield (L, -2, "type");
+  push_shape (L, w);
+  lua_setfield (L, -2, "shape");
+  lua_pushinteger (L, (lua_Integer)w->bytes);
+  lua_setfield (L, -2, "bytes");
+}
+
 /* Files. */
 
 /* open (path) -> handle, or nil and a sentence */
@@ -163,16 +176,7 @@ static int file_tensors (lua_State *L) {
   const size_t n = sl_weights_count (file);
   lua_createtable (L, n < 1 << 20 ? (int)n : 1 << 20, 0);
   for (size_t i = 0; i < n; i++) {
-    const sl_weight *w = sl_weights_get (file, i);
-    lua_createtable (L, 0, 4);
-    lua_pushstring (L, w->name);
-    lua_setfield (L, -2, "name");
-    lua_pushstring (L, w->type->name);
-    lua_setfield (L, -2, "type");
-    push_shape (L, w);
-    lua_setfield (L, -2, "shape");
-    lua_pushinteger (L, (lua_Integer)w->bytes);
-    lua_setfield (L, -2, "bytes");
+    push_about (L, sl_weights_get (file, i));
     lua_rawseti (L, -2, (lua_Integer)i + 1);
   }
   return 1;
@@ -268,53 +272,25 @@ static int weight_tostring (lua_State *L) {
   return 1;
 }
 
-static int field_shape (lua_State *L, const sl_weight *w) {
-  push_shape (L, w);
-  return 1;
-}
-
-static int field_type (lua_State *L, const sl_weight *w) {
-  lua_pushstring (L, w->type->name);
-  return 1;
-}
-
-static int field_name (lua_State *L, const sl_weight *w) {
-  lua_pushstring (L, w->name);
-  return 1;
-}
-
-static int field_bytes (lua_State *L, const sl_weight *w) {
-  lua_pushinteger (L, (lua_Integer)w->bytes);
-  return 1;
-}
-
-static const struct {
-  const char *name;
-  int (*push) (lua_State *L, const sl_weight *w);
-} fields[] = {
-  { "shape", field_shape },
-  { "type", field_type },
-  { "name", field_name },
-  { "bytes", field_bytes },
-};
-enum { FIELDS = sizeof fields / sizeof *fields };
-
-/* Methods are upvalue 1. */
+/* A method (upvalue 1) or a field of the weight. */
 static int weight_index (lua_State *L) {
-  const char *names[FIELDS + 16], *name = luaL_checkstring (L, 2);
+  enum { ROOM = 24 };
+  const char *names[ROOM], *name = luaL_checkstring (L, 2);
   size_t n = 0;
   sl_error e;
+  lua_settop (L, 2);
   lua_pushvalue (L, 2);
   if (lua_rawget (L, lua_upvalueindex (1)) != LUA_TNIL) return 1;
-  for (; n < FIELDS; n++) {
-    if (strcmp (name, fields[n].name) == 0)
-      return fields[n].push (L, &check_weight (L, 1)->weight);
-    names[n] = fields[n].name;
-  }
-  lua_pushnil (L);
-  while (n < FIELDS + 16 && lua_next (L, lua_upvalueindex (1))) {
-    lua_pop (L, 1);
-    names[n++] = lua_tostring (L, -1);
+  push_about (L, &check_weight (L, 1)->weight);
+  if (lua_getfield (L, -1, name) != LUA_TNIL) return 1;
+  lua_pop (L, 1);
+  lua_pushvalue (L, lua_upvalueindex (1));
+  for (int table = 4; table <= 5; table++) { /* fields, methods */
+    lua_pushnil (L);
+    while (n < ROOM && lua_next (L, table)) {
+      lua_pop (L, 1);
+      names[n++] = lua_tostring (L, -1);
+    }
   }
   sl_fail_unknown (&e, name, n, names,
                    "a weight has no field or method '%.100s'", name);

@@ -36,6 +36,9 @@ check.test("an architecture from outside the library", function()
     names = architectures.extend(llama.names, { up = "mlp.wide" }),
     needs = { odd = 1 },
   }))
+  for _, name in ipairs(select(2, architectures.find("gguf", "relu_llama"))) do
+    check.equal(type(name), "string")
+  end
   model = assert(lab.lm.open(path))
   check.equal({ model.config.architecture, model.config.activation },
     { "relu_llama", "relu" })

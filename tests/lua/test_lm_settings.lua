@@ -93,6 +93,15 @@ check.test("settings of config.json by name", function()
   check.equal(ignored:find "hidden_size", nil)
 end)
 
+check.test("numbers and marks of other programs in config.json", function()
+  local path = changed("big", llama, {})
+  local config = text_of(path .. "/config.json")
+  write(path .. "/config.json", "\u{feff}" .. config:gsub("^%s*{",
+    '{ "model_max_length": 1000000000000000019884624838656,', 1))
+  local model = assert(lab.lm.open(path))
+  check.equal(difference(model:logits(ids), assert(lab.lm.open(llama)):logits(ids)), 0.0)
+end)
+
 check.test("lists of layers and window patterns", function()
   refused("sliding_window_pattern must be a whole number from 1",
     { layer_types = lab.json.null, sliding_window_pattern = 0 }, gemma3)

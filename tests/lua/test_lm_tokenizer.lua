@@ -331,6 +331,25 @@ check.test("falcon: digits are looked for in the letters of bytes", function()
   check.equal(t:decode(t:encode(text)), text)
 end)
 
+check.test("NFC: text that it would change is refused", function()
+  local tokens = { "<unk>" }
+  local t = assert(in_folder { normalizer = { type = "NFC" }, added_tokens =
+    lab.json.array {}, model = { type = "BPE", vocab = vocabulary(tokens), merges =
+    lab.json.array {}, unk_token = "<unk>" } })
+  -- Vietnamese, Korean, Hindi, Tamil, Thai, Hebrew with points, Japanese: composed
+  for _, text in ipairs { "Việt é", "한국어", "हिन्दी", "தமிழ் கொ", "ที่นี่", "שָׁלוֹם",
+    "が", "\xff" } do
+    check.equal(t:encode(text) ~= nil, true, text)
+  end
+  for text, byte in pairs { ["ae\u{301}"] = 2, ["\u{1100}\u{1161}"] = 3,
+    ["か\u{3099}"] = 3, ["\u{212b}"] = 0, ["x\u{5b4}\u{5b0}"] = 3,
+    ["\u{bc6}\u{bbe}"] = 3 } do
+    local none, message = t:encode(text)
+    check.equal(none, nil, text)
+    check.contains(message, ("at byte %d the text is"):format(byte), text)
+  end
+end)
+
 check.test("blocks of tokenizer.json have no setting that is read past", function()
   local function refused(part, o)
     local none, message = in_folder(small_root(o))

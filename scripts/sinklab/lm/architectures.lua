@@ -3,7 +3,7 @@
 -- A new architecture is one entry here. Keys of an entry:
 --
 -- gguf, hf         its names: general.architecture in GGUF, model_type in config.json
---                  (both may be lists); without one of them that form does not exist
+--                  (both may be lists); nil or false: that form does not exist
 -- names            what its Hugging Face tensors are called (below). GGUF has one list
 --                  for all architectures; `gguf_names` are exceptions to it
 -- outer, parts     the tensors it has, outside layers and in each. "q" is a weight;
@@ -267,7 +267,7 @@ function architectures.find(form, name)
   local names = {}
   for _, entry in ipairs(architectures.list) do
     local own = entry[form]
-    for _, known in ipairs(type(own) == "table" and own or { own }) do
+    for _, known in ipairs(type(own) == "table" and own or { own or nil }) do
       if known == name then return entry end
       names[#names + 1] = known
     end
