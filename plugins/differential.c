@@ -7,15 +7,14 @@
 **   lambda = exp (lq1 . lk1) - exp (lq2 . lk2) + lambda_init
 **   lambda_init = 0.8 - 0.6 exp (-0.3 layer), layers from 0, if it is not given
 **
-** lq1, lk1, lq2, lk2 start at N(0, 0.1^2), one set a head (the source has one a
-** layer). A head is q1, k1, q2, k2 of d_head numbers each and v of twice as
-** many, as in the source, or with wide = false of d_head. norm = false leaves
-** rms_norm and its factor out; learned = false fixes lambda.
+** Mixer: inputs q1, k1, q2, k2 (t, d), v (t, 2 d), parameters lq1, lk1, lq2,
+** lk2 (d) -> output o (t, 2 d), d = d_head. The parameters are initially N(0,
+** 0.1^2), one set per head (the source has one per layer). wide = false: v and
+** o are (t, d). norm = false: o = A v. learned = false: lambda is constant.
 **
 ** Sinks: none reported either way; a row sums to 1 - lambda, not to 1. */
 #include <math.h>
 #include <sinklab/reduce.h>
-#include <sinklab/vmath.h>
 #include <string.h>
 
 typedef struct config {
@@ -24,55 +23,30 @@ typedef struct config {
 } config;
 
 static const sl_option options[] = {
-  { .name = "lambda_init",
-    .doc =
-        "where lambda starts, and 1 - the factor after the norm; -1: by layer",
-    .type = SL_REAL,
-    .offset = offsetof (config, lambda_init),
-    .def = -1,
-    .min = -1,
-    .max = 1 },
-  { .name = "learned",
-    .doc = "lambda is learned; else it is the option lambda",
-    .type = SL_BOOL,
-    .offset = offsetof (config, learned),
-    .def = 1 },
-  { .name = "lambda",
-    .doc = "lambda if it is not learned",
-    .type = SL_REAL,
-    .offset = offsetof (config, lambda),
-    .def = 0.8,
-    .min = -10,
-    .max = 10 },
-  { .name = "norm",
-    .doc = "RMS norm of a head's output, times 1 - lambda_init",
-    .type = SL_BOOL,
-    .offset = offsetof (config, norm),
-    .def = 1 },
-  { .name = "wide",
-    .doc = "values are twice as wide as queries and keys",
-    .type = SL_BOOL,
-    .offset = offsetof (config, wide),
-    .def = 1 },
+  SL_OPTION_REAL (config, lambda_init, -1, -1, 1,
+                  "initial lambda, and 1 - the factor after the norm; -1: by "
+                  "layer"),
+  SL_OPTION_BOOL (config, learned, 1,
+                  "lambda is learned; else it is the option lambda"),
+  SL_OPTION_REAL (config, lambda, 0.8, -10, 10, "lambda if it is not learned"),
+  SL_OPTION_BOOL (config, norm, 1,
+                  "RMS norm of a head's output, times 1 - lambda_init"),
+  SL_OPTION_BOOL (config, wide, 1,
+                  "values are twice as wide as queries and keys"),
   { 0 }
 };
 
 enum { LQ1, LK1, LQ2, LK2, LAMBDAS };
-#define LAMBDA(n)                                                       \
-  {                                                                     \
-    .name = n, .doc = "of lambda (see its formula)", .width = { 1, 0 }, \
-    .init = SL_NORMAL, .scale = 0.1                                     \
-  }
+#define LAMBDA(n) \
+  { n, "of lambda (see its formula)", { 1, 0 }, SL_NORMAL, 0.1 }
 static const sl_param params[] = {
   LAMBDA ("lq1"), LAMBDA ("lk1"), LAMBDA ("lq2"), LAMBDA ("lk2"), { 0 }
 };
 
 enum { Q1, K1, Q2, K2, V };
-static const sl_input inputs[] = {
-  { .name = "q1", .width = { 1, 0 } }, { .name = "k1", .width = { 1, 0 } },
-  { .name = "q2", .width = { 1, 0 } }, { .name = "k2", .width = { 1, 0 } },
-  { .name = "v", .width = { 2, 0 } },  { 0 }
-};
+static const sl_input inputs[] = { SL_INPUT ("q1", 1, 0), SL_INPUT ("k1", 1, 0),
+                                   SL_INPUT ("q2", 1, 0), SL_INPUT ("k2", 1, 0),
+                                   SL_INPUT ("v", 2, 0),  { 0 } };
 
 static void adapt (const void *options_in_effect, sl_param *param,
                    sl_input *input) {
@@ -99,7 +73,7 @@ static real lambda_init (const sl_call *c) {
   return (real)(0.8 - 0.6 * exp (-0.3 * c->layer));
 }
 
-/* exp (lq1 . lk1) and exp (lq2 . lk2) in e; returns lambda. */
+/* e = { exp (lq1 . lk1), exp (lq2 . lk2) }; returns lambda. */
 static real lambda (const sl_call *c, real e[2]) {
   const config *o = c->config;
   const ptrdiff_t d = c->d_head;
@@ -110,7 +84,8 @@ static real lambda (const sl_call *c, real e[2]) {
   return e[0] - e[1] + lambda_init (c);
 }
 
-/* softmax of scale q_i . k_j over the keys that query i sees, 0 elsewhere. */
+/* w (t) = softmax of scale q_i . k_j over the visible keys of query i, 0
+** elsewhere; q, k (t, d). */
 static void softmax (const sl_call *c, const sl_shape *sh, ptrdiff_t i,
                      const real *q, const real *k, real *w) {
   const int d = sh->d_head, lo = sh->lo[i], n = sh->hi[i] - lo;
@@ -119,7 +94,7 @@ static void softmax (const sl_call *c, const sl_shape *sh, ptrdiff_t i,
   for (ptrdiff_t j = 0; j < n; j++)
     s[j] = (real)c->scale * sl_row_dot (d, q + i * d, k + (lo + j) * d);
   const real max = sl_row_max (n, s);
-  for (int j = 0; j < n; j++) s[j] = sl_expv (s[j] - max);
+  sl_row_exp (n, s, max, s);
   const real sum = sl_row_sum (n, s);
   for (int j = 0; j < n; j++) s[j] /= sum;
 }
@@ -147,10 +122,11 @@ static void forward (const sl_call *c, const sl_shape *sh,
   }
 }
 
-/* y = g r x with r = 1 / rms (x), g = 1 - lambda_init: dx = g r dy - y (y . dy)
-** r / (g v), which needs no x. g is 0 if lambda_init is 1. */
-static void norm_back (const sl_call *c, int v, real r, const real *restrict y,
-                       const real *restrict dy, real *restrict dx) {
+/* forward: y = g r x, r = 1 / rms (x), g = 1 - lambda_init; x, y (v)
+** dx = g r dy - y (y . dy) r / (g v), which does not need x; g may be 0 */
+static void norm_backward (const sl_call *c, int v, real r,
+                           const real *restrict y, const real *restrict dy,
+                           real *restrict dx) {
   const config *o = c->config;
   const real g = 1 - lambda_init (c);
   if (!o->norm) {
@@ -161,11 +137,13 @@ static void norm_back (const sl_call *c, int v, real r, const real *restrict y,
   for (int k = 0; k < v; k++) dx[k] = g * r * dy[k] - y[k] * mean;
 }
 
-/* One softmax of row i: with dw = by * dA, ds = w (dw - w . dw); dq_i += scale
-** ds k, dk_j += scale ds_j q_i. */
-static void softmax_back (const sl_call *c, const sl_shape *sh, ptrdiff_t i,
-                          real by, const real *w, const real *da, const real *q,
-                          const real *k, real *restrict dq, real *restrict dk) {
+/* forward, row i: w = softmax (s), s_j = scale q_i . k_j, A = ... + by w
+** ds = w (dw - w . dw), dw = by dA; dq_i += scale sum_j ds_j k_j,
+** dk_j += scale ds_j q_i; w, dA (t), q, k (t, d) */
+static void softmax_backward (const sl_call *c, const sl_shape *sh, ptrdiff_t i,
+                              real by, const real *w, const real *da,
+                              const real *q, const real *k, real *restrict dq,
+                              real *restrict dk) {
   const ptrdiff_t d = sh->d_head;
   const int lo = sh->lo[i], n = sh->hi[i] - lo;
   const real mean = sl_row_dot (n, w + lo, da + lo);
@@ -178,9 +156,10 @@ static void softmax_back (const sl_call *c, const sl_shape *sh, ptrdiff_t i,
   }
 }
 
-/* dlq1 += dlambda e1 lk1, ... */
-static void lambda_back (const sl_call *c, real dl, const real e[2],
-                         real *dparam) {
+/* forward: lambda = exp (lq1 . lk1) - exp (lq2 . lk2) + lambda_init
+** dlq1 += dlambda e1 lk1, dlk1 += dlambda e1 lq1, and with - for lq2, lk2 */
+static void lambda_backward (const sl_call *c, real dl, const real e[2],
+                             real *dparam) {
   const config *o = c->config;
   const ptrdiff_t d = c->d_head;
   const real *p = c->param;
@@ -192,8 +171,8 @@ static void lambda_back (const sl_call *c, real dl, const real e[2],
   }
 }
 
-/* With x = A v: dA_ij = dx_i . v_j, dv_j += A_ij dx_i, dlambda = -sum b_ij
-** dA_ij. */
+/* forward: o = g rms_norm (x), x = A v, A = a - lambda b, a and b softmaxes
+** dA_ij = dx_i . v_j, dv_j += A_ij dx_i, dlambda = -sum_ij b_ij dA_ij */
 static void backward (const sl_call *c, const sl_shape *sh,
                       const real *const *in, const real *out, const real *saved,
                       const real *dout, real *const *din, real *dparam) {
@@ -206,21 +185,22 @@ static void backward (const sl_call *c, const sl_shape *sh,
   memset (din[V], 0, (size_t)(t * v) * sizeof *din[V]);
   for (ptrdiff_t i = 0; i < t; i++) {
     const int lo = sh->lo[i], n = sh->hi[i] - lo;
-    norm_back (c, sh->d_out, rms[i], out + i * v, dout + i * v, dx);
+    norm_backward (c, sh->d_out, rms[i], out + i * v, dout + i * v, dx);
     for (ptrdiff_t j = lo; j < sh->hi[i]; j++) {
       const real w = a[i * t + j] - l * b[i * t + j];
       da[j] = sl_row_dot (sh->d_out, dx, in[V] + j * v);
       for (int k = 0; k < v; k++) din[V][j * v + k] += w * dx[k];
     }
     dl -= sl_row_dot (n, b + i * t + lo, da + lo);
-    softmax_back (c, sh, i, 1, a + i * t, da, in[Q1], in[K1], din[Q1], din[K1]);
-    softmax_back (c, sh, i, -l, b + i * t, da, in[Q2], in[K2], din[Q2],
-                  din[K2]);
+    softmax_backward (c, sh, i, 1, a + i * t, da, in[Q1], in[K1], din[Q1],
+                      din[K1]);
+    softmax_backward (c, sh, i, -l, b + i * t, da, in[Q2], in[K2], din[Q2],
+                      din[K2]);
   }
-  lambda_back (c, dl, e, dparam);
+  lambda_backward (c, dl, e, dparam);
 }
 
-/* A: before the norm. */
+/* w = A, (t, t), without the norm */
 static void weights (const sl_call *c, const sl_shape *sh,
                      const real *const *in, real *w) {
   const ptrdiff_t t = sh->t;

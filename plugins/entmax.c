@@ -1,53 +1,48 @@
 /* entmax.c - w_i = max ((alpha - 1) s_i - tau, 0)^(1 / (alpha - 1)) with tau
 ** such that the row sums to 1: alpha-entmax, 1 <= alpha <= 2 (Peters et al.
-** 2019, arXiv 1905.05702). 1 is softmax, 2 is sparsemax.
+** 2019, arXiv 1905.05702). alpha = 1 is softmax, 2 is sparsemax.
 **
-** With the largest score taken off (z <= 0), u = -tau and e = 1 / (alpha - 1),
+** Row: scores s (n) -> weights w (n). With the largest score subtracted, z <=
+** 0, u = -tau and e = 1 / (alpha - 1),
 **
 **     w_i = r_i / sum r,  r_i = max (1 + z_i / (e u), 0)^e,  u^e sum r = 1,
 **
 ** which keeps its digits as alpha goes to 1, where r becomes exp (z). The root
-** u lies between 0 and 1. The e-norm of max (u + z / e, 0) is convex and rises
-** in u, so Newton's steps from 1 towards norm 1 only fall and never pass the
-** root, where bisection would halve some fifty times; they end when rounding
-** stops them.
+** u is between 0 and 1. The e-norm of max (u + z / e, 0) is convex and
+** increasing in u, so Newton's method for norm = 1 decreases u from 1 and stays
+** above the root; it ends when rounding stops the decrease. Bisection would
+** take about 50 steps.
 **
 ** Sinks: not studied; rows sum to 1, so the argument for softmax stands. */
 #include <sinklab/reduce.h>
-#include <sinklab/vmath.h>
 
 typedef struct config {
   double alpha;
 } config;
 
 static const sl_option options[] = {
-  { .name = "alpha",
-    .doc = "1 is softmax, 2 is sparsemax; weights reach 0 above 1",
-    .type = SL_REAL,
-    .offset = offsetof (config, alpha),
-    .def = 1.5,
-    .min = 1,
-    .max = 2 },
+  SL_OPTION_REAL (config, alpha, 1.5, 1, 2,
+                  "1 is softmax, 2 is sparsemax; weights reach 0 above 1"),
   { 0 }
 };
 
-/* log (1 + y) for y > -1: what rounding 1 + y lost is made good. */
+/* log (1 + y) for y > -1; the second term corrects the rounding of 1 + y. */
 SL_VMATH real log1p_of (real y) {
   const real x = 1 + y;
   return sl_logv (x) + (y - (x - 1)) / x;
 }
 
-/* r_i into r, and r_i / (1 + z_i / (e u)), what Newton divides by, into
-** slope. */
+/* r_i into r (n), and r_i / (1 + z_i / (e u)), whose sum is the slope of
+** Newton's method, into slope (n). */
 static void ratios (int n, real e, real u, real max, const real *restrict s,
                     real *restrict r, real *restrict slope) {
   const real step = 1 / (e * u);
   for (int i = 0; i < n; i++) {
     const real y = (s[i] - max) * step;
-    const real seen = y <= -1 ? 0 : y;
-    const real x = sl_expv (e * log1p_of (seen));
+    const real inside = y <= -1 ? 0 : y;
+    const real x = sl_expv (e * log1p_of (inside));
     r[i] = y <= -1 ? 0 : x;
-    slope[i] = r[i] / (1 + seen);
+    slope[i] = r[i] / (1 + inside);
   }
 }
 
@@ -57,7 +52,7 @@ static void forward (const sl_call *c, int n, const real *restrict s,
   const real inverse = (real)(o->alpha - 1), max = sl_row_max (n, s);
   real *restrict r = c->scratch, scale;
   if (inverse == 0)
-    for (int i = 0; i < n; i++) r[i] = sl_expv (s[i] - max);
+    sl_row_exp (n, s, max, r);
   else
     for (real u = 1, next;; u = next) {
       real sum;
@@ -71,8 +66,9 @@ static void forward (const sl_call *c, int n, const real *restrict s,
   for (int i = 0; i < n; i++) w[i] = r[i] * scale;
 }
 
-/* ds_i = g_i (dw_i - sum_j g_j dw_j / sum_j g_j) with g = w^(2 - alpha) on the
-** support, from the derivative of the equation for tau. */
+/* forward: w_i = max ((alpha - 1) s_i - tau, 0)^(1 / (alpha - 1)), sum_i w_i =
+** 1 ds_i = g_i (dw_i - sum_j g_j dw_j / sum_j g_j), g_i = w_i^(2 - alpha) where
+** w_i > 0, else 0 */
 static void backward (const sl_call *c, int n, const real *s,
                       const real *restrict w, const real *restrict dw,
                       real *restrict ds, real *dparam) {
@@ -94,8 +90,8 @@ SL_PLUGIN = { SL_ABI,
               "entmax",
               "1.0",
               "alpha-entmax: from softmax (1) to sparsemax (2)",
-              .flags = SL_NONNEGATIVE | SL_SUMS_TO_ONE | SL_SHIFT_INVARIANT |
-                       SL_KINKED,
+              .properties = SL_NONNEGATIVE | SL_SUMS_TO_ONE |
+                            SL_SHIFT_INVARIANT | SL_KINKED,
               .config_size = sizeof (config),
               .options = options,
               .row = &row };

@@ -2,10 +2,10 @@
 ** to 1: entmax with alpha = 1.5, between softmax and sparsemax (Peters et al.
 ** 2019, arXiv 1905.05702).
 **
-** With the largest score taken off, -1 <= tau < 0. The norm of
-** max (s / 2 - tau, 0) is convex and falls in tau, so Newton's steps from -1
-** towards norm 1 only rise and never pass it; they end when rounding stops
-** them, after about six.
+** Row: scores s (n) -> weights w (n). With the largest score subtracted, -1 <=
+** tau < 0. The norm of max (s / 2 - tau, 0) is convex and decreasing in tau, so
+** Newton's method for norm = 1 increases tau from -1 and stays below the root;
+** it ends when rounding stops the increase, after about six steps.
 **
 ** Sinks: not studied; rows sum to 1, so the argument for softmax stands. */
 #include <math.h>
@@ -33,7 +33,8 @@ static void forward (const sl_call *c, int n, const real *restrict s,
   }
 }
 
-/* ds_i = g_i (dw_i - sum_j g_j dw_j / sum_j g_j) with g = sqrt (w) */
+/* forward: w_i = max (s_i / 2 - tau, 0)^2, sum_i w_i = 1
+** ds_i = g_i (dw_i - sum_j g_j dw_j / sum_j g_j), g_i = sqrt (w_i) */
 static void backward (const sl_call *c, int n, const real *s,
                       const real *restrict w, const real *restrict dw,
                       real *restrict ds, real *dparam) {
@@ -50,5 +51,6 @@ SL_PLUGIN = { SL_ABI,
               "entmax15",
               "1.0",
               "entmax with alpha = 1.5: between softmax and sparsemax",
-              .flags = SL_NONNEGATIVE | SL_SUMS_TO_ONE | SL_SHIFT_INVARIANT,
+              .properties =
+                  SL_NONNEGATIVE | SL_SUMS_TO_ONE | SL_SHIFT_INVARIANT,
               .row = &row };

@@ -1,20 +1,21 @@
-/* forgetting.c - softmax attention that forgets: the Forgetting Transformer
-** (FoX) of Lin et al. 2025 (arXiv 2503.02130; code
+/* forgetting.c - softmax attention with a learned decay: the Forgetting
+** Transformer (FoX; Lin et al. 2025, arXiv 2503.02130; code
 ** zhixuan-lin/forgetting-transformer).
 **
 **   a_ij = softmax over j <= i of  scale q_i.k_j + sum_{j < k <= i} log f_k,
-**   f_k  = sigmoid (w.x_k + b), one a head
+**   f_k  = sigmoid (w.x_k + b), one per head;  o_i = sum_j a_ij v_j
 **
-** gate full, the default: w and b learned, b from 0. bias: w = 0, the same
-** forgetting everywhere. fixed: b is not learned either. For these two head h
-** starts from b = -log (exp (1/T) - 1), that is f = exp (-1/T), with T spaced
-** evenly in log between decay_min and decay_max, as published; there the range
-** has no default, 2 and 128 are this file's. No positions are needed.
+** Mixer: inputs q, k, v (t, d), f = w.x (t, 1) -> output o (t, d), d = d_head.
+** gate full, the default: w and b learned, b initially 0. bias: w = 0, the same
+** decay for all tokens. fixed: b is not learned either. For bias and fixed,
+** head h has initially b = -log (exp (1/T) - 1), so that f = exp (-1/T), with T
+** spaced evenly in log between decay_min and decay_max, as published; the
+** source has no default for the range, 2 and 128 are this file's. No positions
+** are needed.
 **
 ** Sinks: none reported either way. */
 #include <math.h>
 #include <sinklab/reduce.h>
-#include <sinklab/vmath.h>
 #include <stdio.h>
 
 typedef struct config {
@@ -26,42 +27,26 @@ enum { FULL, BIAS, FIXED };
 static const char *const gates[] = { "full", "bias", "fixed", NULL };
 
 static const sl_option options[] = {
-  { .name = "gate",
-    .doc = "by token, one number a head, or one that is not learned",
-    .type = SL_CHOICE,
-    .offset = offsetof (config, gate),
-    .def = FULL,
-    .choices = gates },
-  { .name = "decay_min",
-    .doc = "tokens until the first head forgot 1 - 1/e (bias, fixed)",
-    .type = SL_REAL,
-    .offset = offsetof (config, decay_min),
-    .def = 2,
-    .min = 0.01,
-    .max = 1e6 },
-  { .name = "decay_max",
-    .doc = "the same of the last head, at least decay_min",
-    .type = SL_REAL,
-    .offset = offsetof (config, decay_max),
-    .def = 128,
-    .min = 0.01,
-    .max = 1e6 },
+  SL_OPTION_CHOICE (config, gate, FULL, gates,
+                    "by token, one number per head, or one that is not "
+                    "learned"),
+  SL_OPTION_REAL (config, decay_min, 2, 0.01, 1e6,
+                  "decay length T of the first head, in tokens (bias, fixed)"),
+  SL_OPTION_REAL (config, decay_max, 128, 0.01, 1e6,
+                  "decay length T of the last head, in tokens; at least "
+                  "decay_min"),
   { 0 }
 };
 
 enum { Q, K, V, F };
-static const sl_input inputs[] = { { .name = "q", .width = { 1, 0 } },
-                                   { .name = "k", .width = { 1, 0 } },
-                                   { .name = "v", .width = { 1, 0 } },
-                                   { .name = "f", .width = { 0, 1 } },
+static const sl_input inputs[] = { SL_INPUT ("q", 1, 0),
+                                   SL_INPUT ("k", 1, 0),
+                                   SL_INPUT ("v", 1, 0),
+                                   SL_INPUT ("f", 0, 1),
                                    { 0 } };
 
 static const sl_param params[] = {
-  { .name = "bias",
-    .doc = "of the forget gate; added to what the head starts with",
-    .width = { 0, 1 },
-    .init = SL_ZEROS },
-  { 0 }
+  { "bias", "of the forget gate, on top of b", { 0, 1 }, SL_DEFAULT, 0 }, { 0 }
 };
 
 static int validate (const void *options_in_effect, char *err, size_t cap) {
@@ -83,11 +68,11 @@ static int plan (const void *o, const sl_shape *sh, sl_plan *p, char *err,
                  size_t cap) {
   (void)o, (void)err, (void)cap;
   p->scratch = 4 * (size_t)sh->t;
-  p->saved = 2 * (size_t)sh->t; /* of each row: largest score, sum of exps */
+  p->saved = 2 * (size_t)sh->t; /* per row: largest score, sum of exps */
   return 0;
 }
 
-/* What the gate of token t is the sigmoid of. */
+/* The logit of the forget gate of token t. */
 static real gate_input (const sl_call *c, const real *const *in, real start,
                         int t) {
   const config *o = c->config;
@@ -95,7 +80,8 @@ static real gate_input (const sl_call *c, const real *const *in, real start,
          (o->gate == FULL ? in[F][t] : 0);
 }
 
-static real start_of (const sl_call *c) {
+/* b of the head, without the parameter. */
+static real initial_logit (const sl_call *c) {
   const config *o = c->config;
   const double part = c->heads > 1 ? c->head / (c->heads - 1.0) : 0;
   const double tokens = o->decay_min * pow (o->decay_max / o->decay_min, part);
@@ -103,29 +89,25 @@ static real start_of (const sl_call *c) {
   return o->gate == FULL ? 0 : (real)(-1 / tokens - log (-expm1 (-1 / tokens)));
 }
 
-/* log f of every token, t of them */
+/* log_f (t) = log sigmoid (logit) = -softplus (-logit) */
 static void log_gates (const sl_call *c, const sl_shape *sh,
                        const real *const *in, real *log_f) {
-  const real start = start_of (c);
+  const real start = initial_logit (c);
   for (int t = 0; t < sh->t; t++)
     log_f[t] = -sl_softplusv (-gate_input (c, in, start, t));
 }
 
-/* The i + 1 scores of row i. The logs are summed from the query to the key, so
-** that near keys lose no digits to how long the sequence is. */
+/* s (i + 1), the scores of row i. Logs are summed from the query to the key, so
+** that scores of near keys do not lose digits in long sequences. */
 static void scores (const sl_call *c, const sl_shape *sh, const real *const *in,
                     const real *log_f, ptrdiff_t i, real *s) {
   const ptrdiff_t d = sh->d_head;
   const real *q = in[Q] + i * d, scale = (real)c->scale;
-  real left = 0;
+  real decay = 0;
   for (ptrdiff_t j = i; j >= 0; j--) {
-    s[j] = scale * sl_row_dot (d, q, in[K] + j * d) + left;
-    left += log_f[j];
+    s[j] = scale * sl_row_dot (d, q, in[K] + j * d) + decay;
+    decay += log_f[j];
   }
-}
-
-static void exps (ptrdiff_t n, real max, real *s) {
-  for (ptrdiff_t j = 0; j < n; j++) s[j] = sl_expv (s[j] - max);
 }
 
 static void divide (ptrdiff_t n, real sum, real *w) {
@@ -141,7 +123,7 @@ static void forward (const sl_call *c, const sl_shape *sh,
     real *restrict y = out + i * d;
     scores (c, sh, in, log_f, i, w);
     saved[2 * i] = sl_row_max (i + 1, w);
-    exps (i + 1, saved[2 * i], w);
+    sl_row_exp (i + 1, w, saved[2 * i], w);
     saved[2 * i + 1] = sl_row_sum (i + 1, w);
     memset (y, 0, (size_t)d * sizeof *y);
     for (ptrdiff_t j = 0; j <= i; j++)
@@ -150,15 +132,18 @@ static void forward (const sl_call *c, const sl_shape *sh,
   }
 }
 
-/* ds_ij = a_ij (dout_i.v_j - dout_i.o_i), and log f_k is in every score of a
-** row i >= k and a column j < k. */
+/* forward: o_i = sum_j a_ij v_j, a_i = softmax (s_i),
+**          s_ij = scale q_i.k_j + sum_{j < k <= i} log f_k
+** ds_ij = a_ij (dout_i.v_j - dout_i.o_i), dv_j = sum_i a_ij dout_i,
+** dq_i = scale sum_j ds_ij k_j, dk_j = scale sum_i ds_ij q_i,
+** dlog f_k = sum_{i >= k, j < k} ds_ij, dlogit_k = dlog f_k (1 - f_k) */
 static void backward (const sl_call *c, const sl_shape *sh,
                       const real *const *in, const real *out, const real *saved,
                       const real *dout, real *const *din, real *dparam) {
   const config *o = c->config;
   const ptrdiff_t d = sh->d_head, t = sh->t;
   const size_t bytes = (size_t)(t * d) * sizeof (real);
-  const real scale = (real)c->scale, start = start_of (c);
+  const real scale = (real)c->scale, start = initial_logit (c);
   real *log_f = c->scratch, *w = log_f + t, *ds = w + t, *dlog_f = ds + t;
   log_gates (c, sh, in, log_f);
   for (int x = Q; x <= V; x++) memset (din[x], 0, bytes);
@@ -168,7 +153,7 @@ static void backward (const sl_call *c, const sl_shape *sh,
     const real mean = sl_row_dot (d, dy, out + i * d);
     real *restrict dq = din[Q] + i * d, before = 0;
     scores (c, sh, in, log_f, i, w);
-    exps (i + 1, saved[2 * i], w);
+    sl_row_exp (i + 1, w, saved[2 * i], w);
     divide (i + 1, saved[2 * i + 1], w);
     for (ptrdiff_t j = 0; j <= i; j++) {
       const real *restrict k = in[K] + j * d;
@@ -192,6 +177,7 @@ static void backward (const sl_call *c, const sl_shape *sh,
   }
 }
 
+/* w_ij = a_ij, (t, t) */
 static void weights (const sl_call *c, const sl_shape *sh,
                      const real *const *in, real *w) {
   const ptrdiff_t t = sh->t;
@@ -200,7 +186,7 @@ static void weights (const sl_call *c, const sl_shape *sh,
   for (ptrdiff_t i = 0; i < t; i++) {
     real *row = w + i * t;
     scores (c, sh, in, c->scratch, i, row);
-    exps (i + 1, sl_row_max (i + 1, row), row);
+    sl_row_exp (i + 1, row, sl_row_max (i + 1, row), row);
     divide (i + 1, sl_row_sum (i + 1, row), row);
   }
 }
@@ -211,7 +197,7 @@ SL_PLUGIN = { SL_ABI,
               "forgetting",
               "1.0",
               "softmax with a learned decay of older keys (FoX)",
-              .flags = SL_CAUSAL_ONLY | SL_NONNEGATIVE | SL_SUMS_TO_ONE,
+              .properties = SL_CAUSAL_ONLY | SL_NONNEGATIVE | SL_SUMS_TO_ONE,
               .config_size = sizeof (config),
               .options = options,
               .params = params,

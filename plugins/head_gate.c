@@ -1,13 +1,14 @@
-/* head_gate.c - y = o * sigmoid (b_h [+ w_h . x]): one gate a head (Bondarenko,
-** Nagel, Blankevoort 2023, arXiv 2306.12929, section 4.2; code
+/* head_gate.c - y = o sigmoid (b + w . x): one gate per head (Bondarenko et al.
+** 2023, arXiv 2306.12929, section 4.2; code
 ** Qualcomm-AI-research/outlier-free-transformers).
 **
-** conditional: the gate also reads the layer input, through a linear map of all
-** of it (their "all-heads-linear" gate); else it is one learned number a head.
-** b starts at logit (probability), 0.25 as in their BERT and OPT runs; w starts
-** as the model's other matrices.
+** Gate: head output o (n), input z = w . x (1), parameter b (1) -> y (n).
+** 'conditional': the gate depends on the layer input x (their
+** "all-heads-linear" gate); else it is sigmoid (b), one learned number per
+** head. b is initially logit (probability), 0.25 as in their BERT and OPT runs;
+** w is initialised as the model's other matrices.
 **
-** Sinks: made to let a head do nothing without a sink; reported to reduce
+** Sinks: designed to let a head be idle without a sink; reported to reduce
 ** outliers. */
 #include <math.h>
 #include <sinklab/reduce.h>
@@ -19,27 +20,16 @@ typedef struct config {
 } config;
 
 static const sl_option options[] = {
-  { .name = "conditional",
-    .doc = "the gate reads the layer input",
-    .type = SL_BOOL,
-    .offset = offsetof (config, conditional),
-    .def = 1 },
-  { .name = "probability",
-    .doc = "how far the gate is open at the start (where w x is 0)",
-    .type = SL_REAL,
-    .offset = offsetof (config, probability),
-    .def = 0.25,
-    .min = 1e-6,
-    .max = 1 - 1e-6 },
+  SL_OPTION_BOOL (config, conditional, 1,
+                  "the gate depends on the layer input"),
+  SL_OPTION_REAL (config, probability, 0.25, 1e-6, 1 - 1e-6,
+                  "initial value of the gate (where w x is 0)"),
   { 0 }
 };
 
-static const sl_param params[] = { { .name = "bias",
-                                     .doc = "logit of the gate where w x is 0",
-                                     .width = { 0, 1 },
-                                     .init = SL_CONST,
-                                     .scale = 0 },
-                                   { 0 } };
+static const sl_param params[] = {
+  { "bias", "logit of the gate where w x is 0", { 0, 1 }, SL_CONST, 0 }, { 0 }
+};
 
 static const sl_input inputs[] = { { .name = "gate", .width = { 0, 1 } },
                                    { 0 } };
@@ -61,7 +51,8 @@ static void forward (const sl_call *c, int n, const real *restrict o,
   for (int i = 0; i < n; i++) y[i] = o[i] * g;
 }
 
-/* d_o = dy g; db = dz = (dy . o) g (1 - g) */
+/* forward: y = o g, g = sigmoid (b + z)
+** d_o = dy g, db = dz = (dy . o) g (1 - g) */
 static void backward (const sl_call *c, int n, const real *restrict o,
                       const real *z, const real *restrict dy,
                       real *restrict d_o, real *dz, real *dparam) {

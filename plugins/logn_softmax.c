@@ -1,39 +1,26 @@
-/* logn_softmax.c - w = softmax (a log (n) s), n the number of keys: scores grow
+/* logn_softmax.c - w = softmax (a log (n) s), n the number of keys: logits grow
 ** with the context, so that the largest keeps its weight.
 **
-** a = 0.43 is SSMax's (Nakanishi 2025, arXiv 2501.19399, figure 1), who learn
-** it, one a head and layer ('learned', from 'scale' on); a = 1 is Chiang and
-** Cholak's (2022, arXiv 2202.12172); a = 1 / log L makes length L plain
-** softmax. A row of one key has weight 1 and no gradient.
+** Row: scores s (n), if learned parameter a (1) -> weights w (n). a = 0.43 is
+** SSMax's (Nakanishi 2025, arXiv 2501.19399, figure 1), who learns it per head
+** and layer: option 'learned', initial value 'scale'. a = 1 is Chiang and
+** Cholak (2022, arXiv 2202.12172); a = 1 / log L is plain softmax at length L.
+** A row of one key has weight 1 and no gradient.
 **
 ** Sinks: not studied. */
 #include <sinklab/count.h>
 #include <sinklab/reduce.h>
 
 typedef struct config {
-  int count, learned;
+  int n, learned;
   double scale;
 } config;
 
 static const sl_option options[] = {
-  { .name = "scale",
-    .doc = "a, or where the learned one starts",
-    .type = SL_REAL,
-    .offset = offsetof (config, scale),
-    .def = 0.43,
-    .min = 0,
-    .max = 10 },
-  { .name = "n",
-    .doc = "what is counted: earlier visible tokens (at least 1), all visible "
-           "tokens, or the length of the sequence",
-    .type = SL_CHOICE,
-    .offset = offsetof (config, count),
-    .def = SL_VISIBLE,
-    .choices = sl_counts },
-  { .name = "learned",
-    .doc = "learn a, one number a head",
-    .type = SL_BOOL,
-    .offset = offsetof (config, learned) },
+  SL_OPTION_REAL (config, scale, 0.43, 0, 10,
+                  "a, or the initial value of the learned a"),
+  SL_OPTION_COUNT (config, n, SL_COUNT_VISIBLE, "n"),
+  SL_OPTION_BOOL (config, learned, 0, "learn a, one number per head"),
   { 0 }
 };
 
@@ -51,7 +38,7 @@ static void adapt (const void *options_in_effect, sl_param *param,
 
 static real log_n (const sl_call *c, int n) {
   const config *o = c->config;
-  return sl_logv ((real)sl_count (c, n, o->count));
+  return sl_logv ((real)sl_token_count (c, n, o->n));
 }
 
 static real factor (const sl_call *c, int n) {
@@ -59,8 +46,8 @@ static real factor (const sl_call *c, int n) {
   return log_n (c, n) * (o->learned ? c->param[0] : (real)o->scale);
 }
 
-/* The largest of a log (n) s: of s, or of -s if a has become negative. */
-static int largest (int n, real f, const real *s) {
+/* argmax_i f s_i; f can be negative, because a is learned. */
+static int argmax (int n, real f, const real *s) {
   int k = 0;
   for (int i = 1; i < n; i++)
     if (f * s[i] > f * s[k]) k = i;
@@ -69,23 +56,22 @@ static int largest (int n, real f, const real *s) {
 
 static void forward (const sl_call *c, int n, const real *restrict s,
                      real *restrict w) {
-  const real f = factor (c, n), top = s[largest (n, f, s)];
-  real scale;
+  const real f = factor (c, n), top = s[argmax (n, f, s)];
   for (int i = 0; i < n; i++) w[i] = sl_expv (f * (s[i] - top));
-  scale = 1 / sl_row_sum (n, w);
-  for (int i = 0; i < n; i++) w[i] *= scale;
+  sl_row_scale (n, w, 1 / sl_row_sum (n, w));
 }
 
-/* With dz_i = w_i (dw_i - sum_j w_j dw_j): ds = a log (n) dz and
-** da = log (n) s . dz. Neither changes when s and dw are counted from where the
-** weight is largest, and there a sharp row, whose dz are small, keeps its
-** digits. */
+/* forward: w = softmax (z), z = a log (n) s
+** dz_i = w_i (dw_i - sum_j w_j dw_j), ds = a log (n) dz, da = log (n) s . dz
+** s_k and dw_k of the largest weight w_k are subtracted from s and dw: that
+** changes neither result and keeps the digits of a row near one-hot, whose dz
+** are small. */
 static void backward (const sl_call *c, int n, const real *restrict s,
                       const real *restrict w, const real *restrict dw,
                       real *restrict ds, real *dparam) {
   const config *o = c->config;
   const real f = factor (c, n);
-  const int k = largest (n, f, s);
+  const int k = argmax (n, f, s);
   real *restrict from = c->scratch, mean;
   for (int i = 0; i < n; i++) from[i] = dw[i] - dw[k];
   mean = sl_row_dot (n, w, from);
@@ -95,9 +81,10 @@ static void backward (const sl_call *c, int n, const real *restrict s,
   for (int i = 0; i < n; i++) ds[i] *= f;
 }
 
-static sl_lanes logs_n (const sl_call *c, int l) {
+/* log n of the lanes from l on. */
+static sl_lanes lanes_log_n (const sl_call *c, int l) {
   const config *o = c->config;
-  return sl_lanes_log (sl_lanes_count (c, l, o->count));
+  return sl_lanes_log (sl_lanes_token_count (c, l, o->n));
 }
 
 static real scale_of (const sl_call *c) {
@@ -105,8 +92,7 @@ static real scale_of (const sl_call *c) {
   return o->learned ? c->param[0] : (real)o->scale;
 }
 
-/* The score and the gradient where f s is largest: at the largest score, or at
-** the smallest that is seen if f is negative. */
+/* s and dw of the visible key with the largest scale * s, per lane. */
 static sl_lanes top (const sl_call *c, int n, int l, real scale, const real *s,
                      const real *dw, sl_lanes *dw_top) {
   sl_lanes best = sl_load (s + l);
@@ -115,24 +101,24 @@ static sl_lanes top (const sl_call *c, int n, int l, real scale, const real *s,
     const sl_lanes x = sl_load (s + sl_at (j, l));
     const sl_mask better =
         (scale < 0 ? (sl_mask)(x < best) : (sl_mask)(x > best)) &
-        sl_seen (c, j, l);
+        sl_key_mask (c, j, l);
     best = sl_select (better, x, best);
     *dw_top = sl_select (better, sl_load (dw + sl_at (j, l)), *dw_top);
   }
   return best;
 }
 
-static void forward_block (const sl_call *c, int most, const real *restrict s,
+static void forward_block (const sl_call *c, int keys, const real *restrict s,
                            real *restrict w) {
-  (void)most;
+  (void)keys;
   for (int l = 0; l < SL_QUERIES; l += SL_LANES) {
-    const int n = sl_keys (c, l);
-    const sl_lanes f = logs_n (c, l) * scale_of (c);
+    const int n = sl_lanes_keys (c, l);
+    const sl_lanes f = lanes_log_n (c, l) * scale_of (c);
     sl_lanes none, best = top (c, n, l, scale_of (c), s, s, &none), sum = { 0 };
     for (int j = 0; j < n; j++) {
       const sl_lanes e = sl_select (
-          sl_seen (c, j, l),
-          sl_lanes_exp (f * (sl_load (s + sl_at (j, l)) - best)), sl_every (0));
+          sl_key_mask (c, j, l),
+          sl_lanes_exp (f * (sl_load (s + sl_at (j, l)) - best)), sl_splat (0));
       sl_store (w + sl_at (j, l), e);
       sum += e;
     }
@@ -140,15 +126,15 @@ static void forward_block (const sl_call *c, int most, const real *restrict s,
   }
 }
 
-static void backward_block (const sl_call *c, int most, const real *restrict s,
+static void backward_block (const sl_call *c, int keys, const real *restrict s,
                             const real *restrict w, const real *restrict dw,
                             real *restrict ds, real *dparam) {
-  (void)most;
+  (void)keys;
   const config *o = c->config;
   const real scale = scale_of (c);
   for (int l = 0; l < SL_QUERIES; l += SL_LANES) {
-    const int n = sl_keys (c, l);
-    const sl_lanes log_n = logs_n (c, l);
+    const int n = sl_lanes_keys (c, l);
+    const sl_lanes log_n = lanes_log_n (c, l);
     sl_lanes dw_top, best = top (c, n, l, scale, s, dw, &dw_top);
     sl_lanes mean = { 0 }, sum = { 0 };
     for (int j = 0; j < n; j++)
@@ -157,8 +143,8 @@ static void backward_block (const sl_call *c, int most, const real *restrict s,
     for (int j = 0; j < n; j++) {
       const sl_lanes dz = sl_load (w + sl_at (j, l)) *
                           (sl_load (dw + sl_at (j, l)) - dw_top - mean);
-      const sl_lanes away = sl_load (s + sl_at (j, l)) - best;
-      sum += sl_select (sl_seen (c, j, l), away * dz, sl_every (0));
+      const sl_lanes below = sl_load (s + sl_at (j, l)) - best;
+      sum += sl_select (sl_key_mask (c, j, l), below * dz, sl_splat (0));
       sl_store (ds + sl_at (j, l), dz * log_n * scale);
     }
     if (o->learned) dparam[0] += sl_lanes_sum (log_n * sum);
@@ -172,7 +158,8 @@ SL_PLUGIN = { SL_ABI,
               "logn_softmax",
               "1.0",
               "softmax of scores times log n: sharper in longer contexts",
-              .flags = SL_NONNEGATIVE | SL_SUMS_TO_ONE | SL_SHIFT_INVARIANT,
+              .properties =
+                  SL_NONNEGATIVE | SL_SUMS_TO_ONE | SL_SHIFT_INVARIANT,
               .config_size = sizeof (config),
               .options = options,
               .params = params,

@@ -1,15 +1,13 @@
-/* relu.c - w_i = max (s_i, 0) / m: weights without competition.
+/* relu.c - w_i = max (s_i, 0) / n: independent weights.
 **
-** The normaliser m of query number i (from 0) is, by option:
-**   earlier  max (number of visible tokens before the query, 1); causal
-**            attention without a window: max (i, 1) (Ran-Milo 2026, arXiv
-**            2603.11487, code)
-**   visible  number of visible tokens; causal without a window: i + 1
-**            (Guo et al. 2024, arXiv 2410.13835, code)
-**   length   tokens of the sequence (Wortsman et al. 2023, arXiv 2309.08586)
+** Row: scores s (n) -> weights w (n). The normaliser n is a token count
+** (sinklab/count.h), by the option 'normaliser':
+**   earlier  Ran-Milo 2026 (arXiv 2603.11487, code)
+**   visible  Guo et al. 2024 (arXiv 2410.13835, code)
+**   length   Wortsman et al. 2023 (arXiv 2309.08586)
 ** The gradient at a score of 0 is 0. A row may be all zeros; NaN stays NaN.
 **
-** Sinks: none needed (Ran-Milo 2026, theorem 3); none seen (Guo et al.
+** Sinks: none needed (Ran-Milo 2026, theorem 3); none observed (Guo et al.
 ** 2024). */
 #include <sinklab/count.h>
 
@@ -17,20 +15,14 @@ typedef struct config {
   int normaliser;
 } config;
 
-static const sl_option options[] = {
-  { .name = "normaliser",
-    .doc = "weights are divided by: earlier visible tokens (at least 1), all "
-           "visible tokens, or the length of the sequence",
-    .type = SL_CHOICE,
-    .offset = offsetof (config, normaliser),
-    .def = SL_EARLIER,
-    .choices = sl_counts },
-  { 0 }
-};
+static const sl_option options[] = { SL_OPTION_COUNT (config, normaliser,
+                                                      SL_COUNT_EARLIER,
+                                                      "weights are divided by"),
+                                     { 0 } };
 
 static real scale_of (const sl_call *c, int n) {
   const config *o = c->config;
-  return 1 / (real)sl_count (c, n, o->normaliser);
+  return 1 / (real)sl_token_count (c, n, o->normaliser);
 }
 
 static void forward (const sl_call *c, int n, const real *restrict s,
@@ -39,7 +31,8 @@ static void forward (const sl_call *c, int n, const real *restrict s,
   for (int i = 0; i < n; i++) w[i] = s[i] <= 0 ? 0 : s[i] * scale;
 }
 
-/* ds_i = dw_i / m where s_i > 0 */
+/* forward: w_i = max (s_i, 0) / n
+** ds_i = dw_i / n where s_i > 0, else 0 */
 static void backward (const sl_call *c, int n, const real *restrict s,
                       const real *w, const real *restrict dw, real *restrict ds,
                       real *dparam) {
@@ -48,37 +41,32 @@ static void backward (const sl_call *c, int n, const real *restrict s,
   for (int i = 0; i < n; i++) ds[i] = s[i] <= 0 ? 0 : dw[i] * scale;
 }
 
-/* y where s > 0; NaN stays. */
-static sl_lanes above (sl_lanes s, sl_lanes y) {
-  return sl_select ((sl_mask)(s <= sl_every (0)), sl_every (0), y);
-}
-
-static void forward_block (const sl_call *c, int most, const real *restrict s,
+static void forward_block (const sl_call *c, int keys, const real *restrict s,
                            real *restrict w) {
-  (void)most;
+  (void)keys;
   const config *o = c->config;
   for (int l = 0; l < SL_QUERIES; l += SL_LANES) {
-    const int n = sl_keys (c, l);
-    const sl_lanes scale = 1 / sl_lanes_count (c, l, o->normaliser);
+    const int n = sl_lanes_keys (c, l);
+    const sl_lanes scale = 1 / sl_lanes_token_count (c, l, o->normaliser);
     for (int j = 0; j < n; j++) {
       const sl_lanes x = sl_load (s + sl_at (j, l));
-      sl_store (w + sl_at (j, l), above (x, x * scale));
+      sl_store (w + sl_at (j, l), sl_where_positive (x, x * scale));
     }
   }
 }
 
-static void backward_block (const sl_call *c, int most, const real *restrict s,
+static void backward_block (const sl_call *c, int keys, const real *restrict s,
                             const real *restrict w, const real *restrict dw,
                             real *restrict ds, real *dparam) {
-  (void)most, (void)w, (void)dparam;
+  (void)keys, (void)w, (void)dparam;
   const config *o = c->config;
   for (int l = 0; l < SL_QUERIES; l += SL_LANES) {
-    const int n = sl_keys (c, l);
-    const sl_lanes scale = 1 / sl_lanes_count (c, l, o->normaliser);
+    const int n = sl_lanes_keys (c, l);
+    const sl_lanes scale = 1 / sl_lanes_token_count (c, l, o->normaliser);
     for (int j = 0; j < n; j++) {
       const sl_lanes x = sl_load (s + sl_at (j, l));
       sl_store (ds + sl_at (j, l),
-                above (x, sl_load (dw + sl_at (j, l)) * scale));
+                sl_where_positive (x, sl_load (dw + sl_at (j, l)) * scale));
     }
   }
 }
@@ -90,7 +78,7 @@ SL_PLUGIN = { SL_ABI,
               "relu",
               "1.0",
               "positive scores over a count: weights without competition",
-              .flags = SL_NONNEGATIVE | SL_KINKED,
+              .properties = SL_NONNEGATIVE | SL_KINKED,
               .config_size = sizeof (config),
               .options = options,
               .row = &row,

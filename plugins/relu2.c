@@ -1,7 +1,8 @@
-/* relu2.c - w_i = max (s_i, 0)^2 / m: squared ReLU, as in the gated attention
+/* relu2.c - w_i = max (s_i, 0)^2 / n: squared ReLU, as in the gated attention
 ** unit (Hua et al. 2022, arXiv 2202.10447), with the normalisers of relu.c.
 **
-** The gradient is continuous and 0 at a score of 0. A row may be all zeros.
+** Row: scores s (n) -> weights w (n). The gradient is continuous and 0 at a
+** score of 0. A row may be all zeros.
 **
 ** Sinks: not studied. */
 #include <sinklab/count.h>
@@ -10,20 +11,14 @@ typedef struct config {
   int normaliser;
 } config;
 
-static const sl_option options[] = {
-  { .name = "normaliser",
-    .doc = "weights are divided by: earlier visible tokens (at least 1), all "
-           "visible tokens, or the length of the sequence",
-    .type = SL_CHOICE,
-    .offset = offsetof (config, normaliser),
-    .def = SL_EARLIER,
-    .choices = sl_counts },
-  { 0 }
-};
+static const sl_option options[] = { SL_OPTION_COUNT (config, normaliser,
+                                                      SL_COUNT_EARLIER,
+                                                      "weights are divided by"),
+                                     { 0 } };
 
 static real scale_of (const sl_call *c, int n) {
   const config *o = c->config;
-  return 1 / (real)sl_count (c, n, o->normaliser);
+  return 1 / (real)sl_token_count (c, n, o->normaliser);
 }
 
 static void forward (const sl_call *c, int n, const real *restrict s,
@@ -32,7 +27,8 @@ static void forward (const sl_call *c, int n, const real *restrict s,
   for (int i = 0; i < n; i++) w[i] = s[i] <= 0 ? 0 : s[i] * s[i] * scale;
 }
 
-/* ds_i = 2 s_i dw_i / m where s_i > 0 */
+/* forward: w_i = max (s_i, 0)^2 / n
+** ds_i = 2 s_i dw_i / n where s_i > 0, else 0 */
 static void backward (const sl_call *c, int n, const real *restrict s,
                       const real *w, const real *restrict dw, real *restrict ds,
                       real *dparam) {
@@ -41,37 +37,32 @@ static void backward (const sl_call *c, int n, const real *restrict s,
   for (int i = 0; i < n; i++) ds[i] = s[i] <= 0 ? 0 : s[i] * dw[i] * scale;
 }
 
-/* y where s > 0; NaN stays. */
-static sl_lanes above (sl_lanes s, sl_lanes y) {
-  return sl_select ((sl_mask)(s <= sl_every (0)), sl_every (0), y);
-}
-
-static void forward_block (const sl_call *c, int most, const real *restrict s,
+static void forward_block (const sl_call *c, int keys, const real *restrict s,
                            real *restrict w) {
-  (void)most;
+  (void)keys;
   const config *o = c->config;
   for (int l = 0; l < SL_QUERIES; l += SL_LANES) {
-    const int n = sl_keys (c, l);
-    const sl_lanes scale = 1 / sl_lanes_count (c, l, o->normaliser);
+    const int n = sl_lanes_keys (c, l);
+    const sl_lanes scale = 1 / sl_lanes_token_count (c, l, o->normaliser);
     for (int j = 0; j < n; j++) {
       const sl_lanes x = sl_load (s + sl_at (j, l));
-      sl_store (w + sl_at (j, l), above (x, x * x * scale));
+      sl_store (w + sl_at (j, l), sl_where_positive (x, x * x * scale));
     }
   }
 }
 
-static void backward_block (const sl_call *c, int most, const real *restrict s,
+static void backward_block (const sl_call *c, int keys, const real *restrict s,
                             const real *restrict w, const real *restrict dw,
                             real *restrict ds, real *dparam) {
-  (void)most, (void)w, (void)dparam;
+  (void)keys, (void)w, (void)dparam;
   const config *o = c->config;
   for (int l = 0; l < SL_QUERIES; l += SL_LANES) {
-    const int n = sl_keys (c, l);
-    const sl_lanes scale = 2 / sl_lanes_count (c, l, o->normaliser);
+    const int n = sl_lanes_keys (c, l);
+    const sl_lanes scale = 2 / sl_lanes_token_count (c, l, o->normaliser);
     for (int j = 0; j < n; j++) {
       const sl_lanes x = sl_load (s + sl_at (j, l));
       sl_store (ds + sl_at (j, l),
-                above (x, x * sl_load (dw + sl_at (j, l)) * scale));
+                sl_where_positive (x, x * sl_load (dw + sl_at (j, l)) * scale));
     }
   }
 }
@@ -83,7 +74,7 @@ SL_PLUGIN = { SL_ABI,
               "relu2",
               "1.0",
               "squared positive scores over a count",
-              .flags = SL_NONNEGATIVE,
+              .properties = SL_NONNEGATIVE,
               .config_size = sizeof (config),
               .options = options,
               .row = &row,

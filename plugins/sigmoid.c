@@ -1,23 +1,24 @@
-/* sigmoid.c - w_i = sigmoid (s_i + b), or that over its row sum.
+/* sigmoid.c - w_i = sigmoid (s_i + b), or the same over its row sum + eps.
 **
-** The bias b is, by option:
-**   log_n    -log n, fixed (Ramapuram et al. 2024, arXiv 2409.04431), with n a
-**            count of tokens: their paper takes the sequence length
+** Row: scores s (n), if learned parameter b (1) -> weights w (n). The bias b
+** is, by the option 'bias':
+**   log_n    -log n, fixed (Ramapuram et al. 2024, arXiv 2409.04431), n a token
+**            count (sinklab/count.h): in the paper the sequence length
 **   fixed    the option 'value'; 0 is the unbiased form (Gu et al. 2024,
 **            arXiv 2410.10781)
-**   learned  one number a head, which starts at 'value'
-** 'normalise' divides by the row sum + eps (Gu et al.: eps = 1e-8). Without it
-** rows sum to anything from 0 to n; with it they sum to less than 1 only where
-** the whole row has died out.
+**   learned  one number per head, initially 'value'
+** Gu et al. normalise with eps = 1e-8. Without normalisation a row sums to
+** anything from 0 to n; with it to less than 1 only where all weights
+** underflow.
 **
 ** Sinks: 0.4 % of a language model's heads without normalisation, 30 % with it
-** (Gu et al. 2024). Where the first value is 0 its weight is free and may
-** be 1. */
+** (Gu et al. 2024). Where the first value is 0 its weight does not matter and
+** may be 1. */
 #include <sinklab/count.h>
 #include <sinklab/reduce.h>
 
 typedef struct config {
-  int bias, count, normalise;
+  int bias, n, normalise;
   double value, eps;
 } config;
 
@@ -25,36 +26,14 @@ enum { LOG_N, FIXED, LEARNED };
 static const char *const biases[] = { "log_n", "fixed", "learned", NULL };
 
 static const sl_option options[] = {
-  { .name = "bias",
-    .doc = "added to the scores: -log n, a fixed value, or one learned a head",
-    .type = SL_CHOICE,
-    .offset = offsetof (config, bias),
-    .def = LOG_N,
-    .choices = biases },
-  { .name = "n",
-    .doc = "what log_n counts: earlier visible tokens (at least 1), all "
-           "visible tokens, or the length of the sequence",
-    .type = SL_CHOICE,
-    .offset = offsetof (config, count),
-    .def = SL_LENGTH,
-    .choices = sl_counts },
-  { .name = "value",
-    .doc = "the fixed bias, or where the learned one starts",
-    .type = SL_REAL,
-    .offset = offsetof (config, value),
-    .min = -100,
-    .max = 100 },
-  { .name = "normalise",
-    .doc = "divide by the sum of the row",
-    .type = SL_BOOL,
-    .offset = offsetof (config, normalise) },
-  { .name = "eps",
-    .doc = "added to that sum",
-    .type = SL_REAL,
-    .offset = offsetof (config, eps),
-    .def = 1e-8,
-    .min = 1e-12,
-    .max = 1 },
+  SL_OPTION_CHOICE (config, bias, LOG_N, biases,
+                    "added to scores: -log n, a fixed value, one learned per "
+                    "head"),
+  SL_OPTION_COUNT (config, n, SL_COUNT_LENGTH, "n of log_n"),
+  SL_OPTION_REAL (config, value, 0, -100, 100,
+                  "the fixed bias, or the initial value of the learned one"),
+  SL_OPTION_BOOL (config, normalise, 0, "divide by the sum of the row"),
+  SL_OPTION_REAL (config, eps, 1e-8, 1e-12, 1, "added to that sum"),
   { 0 }
 };
 
@@ -74,22 +53,20 @@ static real bias_of (const sl_call *c, int n) {
   const config *o = c->config;
   if (o->bias == LEARNED) return c->param[0];
   if (o->bias == FIXED) return (real)o->value;
-  return -sl_logv ((real)sl_count (c, n, o->count));
+  return -sl_logv ((real)sl_token_count (c, n, o->n));
 }
 
 static void forward (const sl_call *c, int n, const real *restrict s,
                      real *restrict w) {
   const config *o = c->config;
   const real b = bias_of (c, n);
-  real scale;
   for (int i = 0; i < n; i++) w[i] = sl_sigmoidv (s[i] + b);
-  if (!o->normalise) return;
-  scale = 1 / (sl_row_sum (n, w) + (real)o->eps);
-  for (int i = 0; i < n; i++) w[i] *= scale;
+  if (o->normalise) sl_row_scale (n, w, 1 / (sl_row_sum (n, w) + (real)o->eps));
 }
 
-/* With a_i the sigmoid: ds_i = w_i (1 - a_i) dw_i, where w is a; normalised,
-** dw_i has sum_j w_j dw_j taken off. */
+/* forward: w_i = a_i / D, a_i = sigmoid (s_i + b), D = sum_j a_j + eps, or D =
+** 1 ds_i = w_i (1 - a_i) (dw_i - sum_j w_j dw_j), without the sum if D = 1; db
+** = sum_i ds_i */
 static void backward (const sl_call *c, int n, const real *restrict s,
                       const real *restrict w, const real *restrict dw,
                       real *restrict ds, real *dparam) {
@@ -103,17 +80,17 @@ static void backward (const sl_call *c, int n, const real *restrict s,
 
 static sl_lanes biases_of (const sl_call *c, int l) {
   const config *o = c->config;
-  if (o->bias == LEARNED) return sl_every (c->param[0]);
-  if (o->bias == FIXED) return sl_every ((real)o->value);
-  return -sl_lanes_log (sl_lanes_count (c, l, o->count));
+  if (o->bias == LEARNED) return sl_splat (c->param[0]);
+  if (o->bias == FIXED) return sl_splat ((real)o->value);
+  return -sl_lanes_log (sl_lanes_token_count (c, l, o->n));
 }
 
-static void forward_block (const sl_call *c, int most, const real *restrict s,
+static void forward_block (const sl_call *c, int keys, const real *restrict s,
                            real *restrict w) {
-  (void)most;
+  (void)keys;
   const config *o = c->config;
   for (int l = 0; l < SL_QUERIES; l += SL_LANES) {
-    const int n = sl_keys (c, l);
+    const int n = sl_lanes_keys (c, l);
     const sl_lanes b = biases_of (c, l);
     for (int j = 0; j < n; j++)
       sl_store (w + sl_at (j, l),
@@ -123,13 +100,13 @@ static void forward_block (const sl_call *c, int most, const real *restrict s,
   }
 }
 
-static void backward_block (const sl_call *c, int most, const real *restrict s,
+static void backward_block (const sl_call *c, int keys, const real *restrict s,
                             const real *restrict w, const real *restrict dw,
                             real *restrict ds, real *dparam) {
-  (void)most;
+  (void)keys;
   const config *o = c->config;
   for (int l = 0; l < SL_QUERIES; l += SL_LANES) {
-    const int n = sl_keys (c, l);
+    const int n = sl_lanes_keys (c, l);
     const sl_lanes b = biases_of (c, l);
     sl_lanes mean = { 0 }, sum = { 0 };
     if (o->normalise) mean = sl_keys_dot (n, w + l, dw + l);
@@ -151,7 +128,7 @@ SL_PLUGIN = { SL_ABI,
               "sigmoid",
               "1.0",
               "a sigmoid of every score by itself, with a bias",
-              .flags = SL_NONNEGATIVE,
+              .properties = SL_NONNEGATIVE,
               .config_size = sizeof (config),
               .options = options,
               .params = params,

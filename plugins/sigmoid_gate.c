@@ -1,9 +1,9 @@
-/* sigmoid_gate.c - y = o * sigmoid (W x): a gate on the output of every head
-** (Qiu et al. 2025, arXiv 2505.06708, "G1"; code qiuzh20/gated_attention).
+/* sigmoid_gate.c - y = o sigmoid (W x): a gate on the output of every head (Qiu
+** et al. 2025, arXiv 2505.06708, "G1"; code qiuzh20/gated_attention).
 **
-** elementwise: a gate for every number of a head's output; headwise: one for
-** the head. shared: all heads have the same gates, else each its own. W starts
-** as the model's other matrices, and there is no bias, as in the source.
+** Gate: head output o (n), input z = W x (n), or (1) if 'headwise' -> y (n).
+** 'shared': all heads have the same gates. W is initialised as the model's
+** other matrices, and there is no bias, as in the source.
 **
 ** Sinks: reported to fall from 46.7 % to 4.8 % with the elementwise gate of
 ** each head; a gate shared by the heads does less. */
@@ -18,16 +18,10 @@ enum { ELEMENTWISE, HEADWISE };
 static const char *const granularities[] = { "elementwise", "headwise", NULL };
 
 static const sl_option options[] = {
-  { .name = "granularity",
-    .doc = "a gate for every number of a head's output, or one for the head",
-    .type = SL_CHOICE,
-    .offset = offsetof (config, granularity),
-    .def = ELEMENTWISE,
-    .choices = granularities },
-  { .name = "shared",
-    .doc = "all heads have the same gates",
-    .type = SL_BOOL,
-    .offset = offsetof (config, shared) },
+  SL_OPTION_CHOICE (config, granularity, ELEMENTWISE, granularities,
+                    "a gate for every number of a head's output, or one for "
+                    "the head"),
+  SL_OPTION_BOOL (config, shared, 0, "all heads have the same gates"),
   { 0 }
 };
 
@@ -53,8 +47,9 @@ static void forward (const sl_call *c, int n, const real *restrict o,
   for (int i = 0; i < n; i++) y[i] = o[i] * g;
 }
 
-/* d_o = dy g; dz = dy o g (1 - g), over all of the head if it has one gate. 1 -
-** g is sigmoid (-z), which loses nothing where g is near 1. */
+/* forward: y_i = o_i g_i, g = sigmoid (z) d_o_i = dy_i g_i, dz_i = dy_i o_i g_i
+** (1 - g_i), summed over i if the head has one gate. 1 - g is sigmoid (-z),
+** which does not cancel where g is near 1. */
 static void backward (const sl_call *c, int n, const real *restrict o,
                       const real *restrict z, const real *restrict dy,
                       real *restrict d_o, real *restrict dz, real *dparam) {

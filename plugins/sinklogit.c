@@ -1,8 +1,9 @@
 /* sinklogit.c - w_i = exp (s_i) / (exp (b) + sum_j exp (s_j)): softmax over the
-** scores and one learned logit b a head, whose share is mass on nothing
-** (gpt-oss, OpenAI 2025: gpt_oss/torch/model.py, 'sinks').
+** scores and one learned logit b per head (gpt-oss, OpenAI 2025:
+** gpt_oss/torch/model.py, 'sinks').
 **
-** softmax1 is b = 0. The largest of scores and b is taken off first.
+** Row: scores s (n), parameter b (1) -> weights w (n). The weight of the logit
+** is null mass; b = 0 is softmax1. max (b, s_1 .. s_n) is subtracted first.
 **
 ** Sinks: the mass moves from tokens to the logit. */
 #include <sinklab/lanes.h>
@@ -12,16 +13,13 @@ typedef struct config {
   double init;
 } config;
 
-static const sl_option options[] = { { .name = "init",
-                                       .doc = "where the learned logit starts",
-                                       .type = SL_REAL,
-                                       .offset = offsetof (config, init),
-                                       .min = -1e4,
-                                       .max = 1e4 },
-                                     { 0 } };
+static const sl_option options[] = {
+  SL_OPTION_REAL (config, init, 0, -1e4, 1e4, "initial value of the logit"),
+  { 0 }
+};
 
 static const sl_param params[] = {
-  { "logit", "score of the key that is nothing", { 0, 1 }, SL_CONST, 0 }, { 0 }
+  { "logit", "score of a key without a value", { 0, 1 }, SL_CONST, 0 }, { 0 }
 };
 
 static void adapt (const void *options_in_effect, sl_param *param,
@@ -31,46 +29,46 @@ static void adapt (const void *options_in_effect, sl_param *param,
   param->scale = o->init;
 }
 
-/* Weights into w; returns what is left for the sink. */
-static real weigh (const sl_call *c, int n, const real *restrict s,
-                   real *restrict w) {
+/* w (n) from s (n); returns the weight of the logit, exp (b) / denominator. */
+static real softmax (const sl_call *c, int n, const real *restrict s,
+                     real *restrict w) {
   const real b = c->param[0], max = sl_larger (sl_row_max (n, s), b);
   const real sink = sl_expv (b - max);
   real scale;
-  for (int i = 0; i < n; i++) w[i] = sl_expv (s[i] - max);
+  sl_row_exp (n, s, max, w);
   scale = 1 / (sl_row_sum (n, w) + sink);
-  for (int i = 0; i < n; i++) w[i] *= scale;
+  sl_row_scale (n, w, scale);
   return sink * scale;
 }
 
 static void forward (const sl_call *c, int n, const real *s, real *w) {
-  weigh (c, n, s, w);
+  softmax (c, n, s, w);
 }
 
-/* ds_i = w_i (dw_i - sum_j w_j dw_j); the sink's is the same with dw = 0. Its
-** weight is computed again: 1 - sum of w would lose a small one. */
+/* forward: w_i = exp (s_i) / (exp (b) + sum_j exp (s_j)), w_b likewise
+** ds_i = w_i (dw_i - mean), db = -w_b mean, mean = sum_j w_j dw_j
+** w_b is computed again, because 1 - sum_j w_j would cancel. */
 static void backward (const sl_call *c, int n, const real *s,
                       const real *restrict w, const real *restrict dw,
                       real *restrict ds, real *dparam) {
-  const real mean = sl_row_dot (n, w, dw);
-  for (int i = 0; i < n; i++) ds[i] = w[i] * (dw[i] - mean);
-  dparam[0] -= weigh (c, n, s, c->scratch) * mean;
+  const real mean = sl_row_softmax_backward (n, w, dw, ds);
+  dparam[0] -= softmax (c, n, s, c->scratch) * mean;
 }
 
-static void forward_block (const sl_call *c, int most, const real *restrict s,
+static void forward_block (const sl_call *c, int keys, const real *restrict s,
                            real *restrict w) {
-  (void)most;
-  const sl_lanes b = sl_every (c->param[0]);
+  (void)keys;
+  const sl_lanes b = sl_splat (c->param[0]);
   for (int l = 0; l < SL_QUERIES; l += SL_LANES) {
-    const int n = sl_keys (c, l);
+    const int n = sl_lanes_keys (c, l);
     const sl_lanes max = sl_lanes_max (sl_keys_max (n, s + l), b);
     const sl_lanes sum = sl_keys_exp (n, s + l, max, w + l);
     sl_keys_scale (n, w + l, 1 / (sum + sl_lanes_exp (b - max)));
   }
 }
 
-/* The weight of the sink, from the scores. */
-static sl_lanes sink (int n, const real *s, sl_lanes b) {
+/* The weight of the logit, w_b, from a column of scores. */
+static sl_lanes logit_weight (int n, const real *s, sl_lanes b) {
   const sl_lanes max = sl_lanes_max (sl_keys_max (n, s), b);
   const sl_lanes own = sl_lanes_exp (b - max);
   sl_lanes sum = own;
@@ -79,16 +77,15 @@ static sl_lanes sink (int n, const real *s, sl_lanes b) {
   return own / sum;
 }
 
-static void backward_block (const sl_call *c, int most, const real *restrict s,
+static void backward_block (const sl_call *c, int keys, const real *restrict s,
                             const real *restrict w, const real *restrict dw,
                             real *restrict ds, real *dparam) {
-  (void)most;
-  const sl_lanes b = sl_every (c->param[0]);
+  (void)keys;
+  const sl_lanes b = sl_splat (c->param[0]);
   for (int l = 0; l < SL_QUERIES; l += SL_LANES) {
-    const int n = sl_keys (c, l);
-    const sl_lanes mean = sl_keys_dot (n, w + l, dw + l);
-    sl_keys_spread (n, w + l, dw + l, mean, ds + l);
-    dparam[0] -= sl_lanes_sum (sink (n, s + l, b) * mean);
+    const int n = sl_lanes_keys (c, l);
+    const sl_lanes mean = sl_keys_softmax_backward (n, w + l, dw + l, ds + l);
+    dparam[0] -= sl_lanes_sum (logit_weight (n, s + l, b) * mean);
   }
 }
 
@@ -98,8 +95,8 @@ static const sl_block_kernel block = { forward_block, backward_block };
 SL_PLUGIN = { SL_ABI,
               "sinklogit",
               "1.0",
-              "softmax with one learned logit a head that has no value",
-              .flags = SL_NONNEGATIVE | SL_NULL_MASS,
+              "softmax with one learned logit per head that has no value",
+              .properties = SL_NONNEGATIVE | SL_NULL_MASS,
               .config_size = sizeof (config),
               .options = options,
               .params = params,

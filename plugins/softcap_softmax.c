@@ -1,5 +1,7 @@
-/* softcap_softmax.c - w = softmax (cap tanh (s / cap)): no score is past +-cap
-** (Gemma 2, 2024, arXiv 2408.00118; cap = 50 in attention).
+/* softcap_softmax.c - w = softmax (cap tanh (s / cap)) (Gemma 2, 2024, arXiv
+** 2408.00118, section 2; cap = 50 in attention).
+**
+** Row: scores s (n) -> weights w (n). No logit is beyond +-cap.
 **
 ** Sinks: not studied by itself. */
 #include <sinklab/lanes.h>
@@ -9,29 +11,21 @@ typedef struct config {
   double cap;
 } config;
 
-static const sl_option options[] = { { .name = "cap",
-                                       .doc = "scores stay within +-cap",
-                                       .type = SL_REAL,
-                                       .offset = offsetof (config, cap),
-                                       .def = 50,
-                                       .min = 1e-3,
-                                       .max = 1e6 },
-                                     { 0 } };
+static const sl_option options[] = {
+  SL_OPTION_REAL (config, cap, 50, 1e-3, 1e6, "scores stay within +-cap"), { 0 }
+};
 
 static void forward (const sl_call *c, int n, const real *restrict s,
                      real *restrict w) {
   const config *o = c->config;
   const real cap = (real)o->cap, inverse = (real)(1 / o->cap);
-  real max, scale;
   for (int i = 0; i < n; i++) w[i] = cap * sl_tanhv (s[i] * inverse);
-  max = sl_row_max (n, w);
-  for (int i = 0; i < n; i++) w[i] = sl_expv (w[i] - max);
-  scale = 1 / sl_row_sum (n, w);
-  for (int i = 0; i < n; i++) w[i] *= scale;
+  sl_row_softmax (n, w, w);
 }
 
-/* ds_i = w_i (dw_i - sum_j w_j dw_j) (1 - tanh^2 (s_i / cap)); the last factor
-** is 4 p (1 - p), p the sigmoid of 2 s_i / cap, which does not cancel. */
+/* forward: w = softmax (z), z_i = cap tanh (s_i / cap) dz_i = w_i (dw_i - sum_j
+** w_j dw_j), ds_i = dz_i (1 - tanh^2 (s_i / cap)) 1 - tanh^2 (x) is 4 p (1 - p)
+** with p = sigmoid (2 x), which does not cancel. */
 static void backward (const sl_call *c, int n, const real *restrict s,
                       const real *restrict w, const real *restrict dw,
                       real *restrict ds, real *dparam) {
@@ -44,34 +38,32 @@ static void backward (const sl_call *c, int n, const real *restrict s,
   }
 }
 
-/* cap tanh (s / cap), the lowest real where a lane does not see the key. */
+/* z of key j, lanes from l on; the lowest real where the key is not visible. */
 static sl_lanes capped (const sl_call *c, int j, int l, sl_lanes s) {
   const config *o = c->config;
   const sl_lanes x = (real)o->cap * sl_lanes_tanh (s * (real)(1 / o->cap));
-  return sl_select (sl_seen (c, j, l), x, sl_every (-SL_MAX_REAL));
+  return sl_select (sl_key_mask (c, j, l), x, sl_splat (-SL_MAX_REAL));
 }
 
-static void forward_block (const sl_call *c, int most, const real *restrict s,
+static void forward_block (const sl_call *c, int keys, const real *restrict s,
                            real *restrict w) {
-  (void)most;
+  (void)keys;
   for (int l = 0; l < SL_QUERIES; l += SL_LANES) {
-    const int n = sl_keys (c, l);
-    sl_lanes sum;
+    const int n = sl_lanes_keys (c, l);
     for (int j = 0; j < n; j++)
       sl_store (w + sl_at (j, l), capped (c, j, l, sl_load (s + sl_at (j, l))));
-    sum = sl_keys_exp (n, w + l, sl_keys_max (n, w + l), w + l);
-    sl_keys_scale (n, w + l, 1 / sum);
+    sl_keys_softmax (n, w + l, w + l);
   }
 }
 
-static void backward_block (const sl_call *c, int most, const real *restrict s,
+static void backward_block (const sl_call *c, int keys, const real *restrict s,
                             const real *restrict w, const real *restrict dw,
                             real *restrict ds, real *dparam) {
-  (void)most, (void)dparam;
+  (void)keys, (void)dparam;
   const config *o = c->config;
   const real twice = (real)(2 / o->cap);
   for (int l = 0; l < SL_QUERIES; l += SL_LANES) {
-    const int n = sl_keys (c, l);
+    const int n = sl_lanes_keys (c, l);
     const sl_lanes mean = sl_keys_dot (n, w + l, dw + l);
     for (int j = 0; j < n; j++) {
       const sl_lanes x = sl_load (s + sl_at (j, l)) * twice;
@@ -90,7 +82,7 @@ SL_PLUGIN = { SL_ABI,
               "softcap_softmax",
               "1.0",
               "softmax of scores that a tanh keeps within +-cap",
-              .flags = SL_NONNEGATIVE | SL_SUMS_TO_ONE,
+              .properties = SL_NONNEGATIVE | SL_SUMS_TO_ONE,
               .config_size = sizeof (config),
               .options = options,
               .row = &row,

@@ -1,9 +1,9 @@
 /* softmax1.c - w_i = exp (s_i) / (1 + sum_j exp (s_j)): softmax off by one
 ** (Miller 2023, "Attention is off by one", evanmiller.org).
 **
-** The 1 is a key with score 0 and no value: what it takes is mass on nothing.
-** With m = max (0, largest score) taken off, it is exp (-m), and nothing
-** overflows.
+** Row: scores s (n) -> weights w (n). The 1 is a key with score 0 and value 0:
+** its weight is null mass. m = max (0, s_1 .. s_n) is subtracted first, which
+** makes the 1 exp (-m), so that nothing overflows.
 **
 ** Sinks: reported to end the first token's dominance, though not outliers (Kaul
 ** et al. 2024, arXiv 2410.17174). */
@@ -13,41 +13,37 @@
 static void forward (const sl_call *c, int n, const real *restrict s,
                      real *restrict w) {
   const real max = sl_larger (sl_row_max (n, s), 0);
-  real scale;
   (void)c;
-  for (int i = 0; i < n; i++) w[i] = sl_expv (s[i] - max);
-  scale = 1 / (sl_row_sum (n, w) + sl_expv (-max));
-  for (int i = 0; i < n; i++) w[i] *= scale;
+  sl_row_exp (n, s, max, w);
+  sl_row_scale (n, w, 1 / (sl_row_sum (n, w) + sl_expv (-max)));
 }
 
-/* ds_i = w_i (dw_i - sum_j w_j dw_j) */
+/* forward: w_i = exp (s_i) / (1 + sum_j exp (s_j))
+** ds_i = w_i (dw_i - sum_j w_j dw_j) */
 static void backward (const sl_call *c, int n, const real *s,
                       const real *restrict w, const real *restrict dw,
                       real *restrict ds, real *dparam) {
-  const real mean = sl_row_dot (n, w, dw);
   (void)c, (void)s, (void)dparam;
-  for (int i = 0; i < n; i++) ds[i] = w[i] * (dw[i] - mean);
+  sl_row_softmax_backward (n, w, dw, ds);
 }
 
-static void forward_block (const sl_call *c, int most, const real *restrict s,
+static void forward_block (const sl_call *c, int keys, const real *restrict s,
                            real *restrict w) {
-  (void)most;
+  (void)keys;
   for (int l = 0; l < SL_QUERIES; l += SL_LANES) {
-    const int n = sl_keys (c, l);
-    const sl_lanes max = sl_lanes_max (sl_keys_max (n, s + l), sl_every (0));
+    const int n = sl_lanes_keys (c, l);
+    const sl_lanes max = sl_lanes_max (sl_keys_max (n, s + l), sl_splat (0));
     const sl_lanes sum = sl_keys_exp (n, s + l, max, w + l);
     sl_keys_scale (n, w + l, 1 / (sum + sl_lanes_exp (-max)));
   }
 }
 
-static void backward_block (const sl_call *c, int most, const real *restrict s,
+static void backward_block (const sl_call *c, int keys, const real *restrict s,
                             const real *restrict w, const real *restrict dw,
                             real *restrict ds, real *dparam) {
-  (void)most, (void)s, (void)dparam;
-  for (int l = 0; l < SL_QUERIES; l += SL_LANES) {
-    const int n = sl_keys (c, l);
-    sl_keys_spread (n, w + l, dw + l, sl_keys_dot (n, w + l, dw + l), ds + l);
-  }
+  (void)keys, (void)s, (void)dparam;
+  for (int l = 0; l < SL_QUERIES; l += SL_LANES)
+    sl_keys_softmax_backward (sl_lanes_keys (c, l), w + l, dw + l, ds + l);
 }
 
 static const sl_row_kernel row = { forward, backward };
@@ -57,6 +53,6 @@ SL_PLUGIN = { SL_ABI,
               "softmax1",
               "1.0",
               "softmax with 1 more in the denominator",
-              .flags = SL_NONNEGATIVE | SL_NULL_MASS,
+              .properties = SL_NONNEGATIVE | SL_NULL_MASS,
               .row = &row,
               .block = &block };

@@ -1,16 +1,16 @@
 /* softpick.c - w_i = max (t_i, 0) / (sum_j |t_j| + eps) with t = exp (s) - 1
 ** (Zuhri et al. 2025, arXiv 2504.20966; eps = 1e-6).
 **
-** Rows sum to P / (P + N), P and N being the sums of positive and of negative
-** t: the rest is mass on nothing, and a row without a positive score is all
-** zeros. Large scores need exp (s - m) - exp (-m) with m the largest; then the
-** published kernel adds the same eps, which is eps exp (m) here ('scaled_eps'),
-** and the formula's is eps exp (-m) there. Gradients at a score of 0 are 0.
+** Row: scores s (n) -> weights w (n). A row sums to P / (P + N), P and N the
+** sums of the positive and of the negative |t_j|; the rest is null mass, and a
+** row without a positive score is all zeros. Large scores are computed as exp
+** (s - m) - exp (-m) with m the largest. The published kernel adds eps to that
+** sum, so its eps is eps exp (m) in the formula above: option 'scaled_eps'.
+** Gradients at a score of 0 are 0.
 **
 ** Sinks: none, and low kurtosis, at 340M parameters (Zuhri et al. 2025). The
 ** row sum may be near 0, so a share of it misleads. */
 #include <sinklab/reduce.h>
-#include <sinklab/vmath.h>
 
 typedef struct config {
   int scaled_eps;
@@ -18,35 +18,30 @@ typedef struct config {
 } config;
 
 static const sl_option options[] = {
-  { .name = "eps",
-    .doc = "added to the sum of |exp (s) - 1|",
-    .type = SL_REAL,
-    .offset = offsetof (config, eps),
-    .def = 1e-6,
-    .min = 1e-12,
-    .max = 1 },
-  { .name = "scaled_eps",
-    .doc = "eps is in units of exp (largest score), as in the published kernel",
-    .type = SL_BOOL,
-    .offset = offsetof (config, scaled_eps) },
+  SL_OPTION_REAL (config, eps, 1e-6, 1e-12, 1,
+                  "added to the sum of |exp (s) - 1|"),
+  SL_OPTION_BOOL (config, scaled_eps, 0,
+                  "eps is in units of exp (largest score), as in the published "
+                  "kernel"),
   { 0 }
 };
 
-/* t_i and eps, both times 'unit', and 1 / (sum |t| + eps). */
+/* t and eps are multiplied by 'unit'; scale = 1 / (sum_j |t_j| + eps). */
 typedef struct sums {
   real unit, eps, scale;
 } sums;
 
-/* Below this largest score t needs no scaling, and expm1 keeps small ones
-** exact. */
-enum { PLAIN = 16 };
+/* Rows whose largest score is smaller need no unit but 1, and expm1 keeps small
+** t_i exact. */
+enum { UNSCALED_BELOW = 16 };
 
-static sums pick (const sl_call *c, int n, const real *restrict s,
-                  real *restrict t, real *restrict size) {
+/* unit t into t (n), unit |t| into size (n). */
+static sums rectified (const sl_call *c, int n, const real *restrict s,
+                       real *restrict t, real *restrict size) {
   const config *o = c->config;
   const real max = sl_larger (sl_row_max (n, s), 0);
   sums u = { 1, (real)o->eps, 0 };
-  if (max < PLAIN) {
+  if (max < UNSCALED_BELOW) {
     for (int i = 0; i < n; i++) t[i] = sl_expm1v (s[i]);
     if (o->scaled_eps) u.eps *= sl_expv (max);
   } else {
@@ -61,30 +56,31 @@ static sums pick (const sl_call *c, int n, const real *restrict s,
 
 static void forward (const sl_call *c, int n, const real *restrict s,
                      real *restrict w) {
-  const sums u = pick (c, n, s, w, c->scratch);
+  const sums u = rectified (c, n, s, w, c->scratch);
   for (int i = 0; i < n; i++) w[i] = w[i] <= 0 ? 0 : w[i] * u.scale;
 }
 
-/* With d = sum_j w_j dw_j and D the denominator: ds_i = exp (s_i) / D times
-** dw_i - d where t_i > 0, and d where t_i < 0. A scaled eps is part of D and
-** moves with the largest score. */
+/* forward: w_i = max (t_i, 0) / D, t_i = exp (s_i) - 1, D = sum_j |t_j| + eps
+** ds_i = exp (s_i) / D g_i with g_i = dw_i - mean where t_i > 0, mean where
+** t_i < 0, else 0; mean = sum_j w_j dw_j. A scaled eps depends on the largest
+** score s_k: ds_k -= mean eps / D. */
 static void backward (const sl_call *c, int n, const real *restrict s,
                       const real *restrict w, const real *restrict dw,
                       real *restrict ds, real *dparam) {
   const config *o = c->config;
   real *restrict t = c->scratch;
-  const sums u = pick (c, n, s, t, ds);
-  const real d = sl_row_dot (n, w, dw);
+  const sums u = rectified (c, n, s, t, ds);
+  const real mean = sl_row_dot (n, w, dw);
   (void)dparam;
   for (int i = 0; i < n; i++) {
-    const real up = t[i] > 0 ? dw[i] - d : t[i] < 0 ? d : 0;
-    ds[i] = (t[i] + u.unit) * u.scale * up;
+    const real g = t[i] > 0 ? dw[i] - mean : t[i] < 0 ? mean : 0;
+    ds[i] = (t[i] + u.unit) * u.scale * g;
   }
   if (o->scaled_eps) {
     int largest = 0;
     for (int i = 1; i < n; i++)
       if (s[i] > s[largest]) largest = i;
-    ds[largest] -= d * u.eps * u.scale;
+    ds[largest] -= mean * u.eps * u.scale;
   }
 }
 
@@ -94,7 +90,7 @@ SL_PLUGIN = { SL_ABI,
               "softpick",
               "1.0",
               "rectified exp (s) - 1 over the sum of its magnitudes",
-              .flags = SL_NONNEGATIVE | SL_NULL_MASS | SL_KINKED,
+              .properties = SL_NONNEGATIVE | SL_NULL_MASS | SL_KINKED,
               .config_size = sizeof (config),
               .options = options,
               .row = &row };

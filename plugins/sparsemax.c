@@ -1,10 +1,10 @@
 /* sparsemax.c - w_i = max (s_i - tau, 0) with tau such that the row sums to 1:
-** the point of the simplex nearest to the scores (Martins and Astudillo 2016,
-** arXiv 1602.02068).
+** the projection of s onto the simplex (Martins and Astudillo 2016, arXiv
+** 1602.02068, equation 2).
 **
-** tau is found without sorting (Michelot 1986): from a set that holds the
-** support, (sum of the set - 1) / size is below tau; what is not above it
-** leaves; and so on until nothing does.
+** Row: scores s (n) -> weights w (n). tau is found without sorting (Michelot
+** 1986): for a set of keys that contains the support, (sum of its scores - 1) /
+** size <= tau; keys at or below that bound are removed, until none is.
 **
 ** Sinks: not studied; rows sum to 1, so the argument for softmax stands. */
 #include <sinklab/reduce.h>
@@ -12,7 +12,7 @@
 static void forward (const sl_call *c, int n, const real *restrict s,
                      real *restrict w) {
   const real max = sl_row_max (n, s);
-  real *restrict z = c->scratch, tau = -1; /* the largest is z = 0: below tau */
+  real *restrict z = c->scratch, tau = -1; /* < z = 0 of the largest */
   int before = n + 1, count = 0;
   for (int i = 0; i < n; i++) z[i] = s[i] - max;
   for (;;) {
@@ -26,7 +26,8 @@ static void forward (const sl_call *c, int n, const real *restrict s,
   for (int i = 0; i < n; i++) w[i] = z[i] <= tau ? 0 : z[i] - tau;
 }
 
-/* ds_i = dw_i - mean of dw over the support, and 0 outside it */
+/* forward: w_i = max (s_i - tau, 0), sum_i w_i = 1
+** ds_i = dw_i - mean of dw over the keys with w_j > 0 where w_i > 0, else 0 */
 static void backward (const sl_call *c, int n, const real *s,
                       const real *restrict w, const real *restrict dw,
                       real *restrict ds, real *dparam) {
@@ -47,6 +48,6 @@ SL_PLUGIN = { SL_ABI,
               "sparsemax",
               "1.0",
               "projection of the scores onto the simplex: weights of exactly 0",
-              .flags = SL_NONNEGATIVE | SL_SUMS_TO_ONE | SL_SHIFT_INVARIANT |
-                       SL_KINKED,
+              .properties = SL_NONNEGATIVE | SL_SUMS_TO_ONE |
+                            SL_SHIFT_INVARIANT | SL_KINKED,
               .row = &row };

@@ -6,20 +6,20 @@
 **   H_t  = exp (-A dt_t) H_{t-1} + dt_t B_t v_t^T,
 **   o_t  = H_t^T C_t + skip v_t
 **
-** A > 0 is one number a head; H is state x d_head. The same as attention,
-** which is what 'weights' gives (Ali et al. 2024, arXiv 2403.01590, with a
-** scalar A):
+** Mixer: inputs v (t, d), B, C (t, n), z (t, 1), parameters bias, a_log, skip
+** (1) -> output o (t, d); state H (n, d), d = d_head, A > 0 one number per
+** head. The same as attention with the weights (Ali et al. 2024, arXiv
+** 2403.01590, with a scalar A)
 **
 **   a_ij = C_i.B_j dt_j exp (-A (dt_{j+1} + ... + dt_i)),
 **   and skip on the diagonal
 **
-** As published: B and C are shared by all heads (one group), state is twice
-** d_head (128 of heads of 64), skip starts at 1, softplus (bias) is log-uniform
-** between dt_min and dt_max (within 5 % at the defaults: it is the bias that is
-** drawn uniformly). A there is drawn from [a_min, a_max); here the heads stand
-** evenly in that range, A = A_h exp (a_log). C.B has no scale. The short
-** convolution before and the gated norm behind the published block belong to
-** the model, not to this file.
+** As published: B and C are shared by all heads (one group), n is 2 d (128 for
+** heads of 64), skip is initially 1, softplus (bias) log-uniform between dt_min
+** and dt_max (within 5 % at the defaults: the bias is drawn uniformly). The
+** published A is drawn from [a_min, a_max); here A = A_h exp (a_log), with A_h
+** spaced evenly in that range. C.B has no scale. The published block's short
+** convolution and gated norm belong to the model, not to this file.
 **
 ** Sinks: a "state sink" on boundary tokens is reported for Mamba-2 (arXiv
 ** 2606.00930). */
@@ -34,76 +34,37 @@ typedef struct config {
 } config;
 
 static const sl_option options[] = {
-  { .name = "state",
-    .doc = "numbers remembered for each number of a value; 0: 2 d_head",
-    .type = SL_INT,
-    .offset = offsetof (config, state),
-    .def = 0,
-    .min = 0,
-    .max = 128 },
-  { .name = "shared",
-    .doc = "all heads have the same B and C",
-    .type = SL_BOOL,
-    .offset = offsetof (config, shared),
-    .def = 1 },
-  { .name = "skip",
-    .doc = "add the token's own value, times a number of the head",
-    .type = SL_BOOL,
-    .offset = offsetof (config, skip),
-    .def = 1 },
-  { .name = "dt_min",
-    .doc = "shortest time step at the start",
-    .type = SL_REAL,
-    .offset = offsetof (config, dt_min),
-    .def = 1e-3,
-    .min = 1e-6,
-    .max = 100 },
-  { .name = "dt_max",
-    .doc = "longest time step at the start, at least dt_min",
-    .type = SL_REAL,
-    .offset = offsetof (config, dt_max),
-    .def = 0.1,
-    .min = 1e-6,
-    .max = 100 },
-  { .name = "a_min",
-    .doc = "slowest decay at the start, for a step of 1",
-    .type = SL_REAL,
-    .offset = offsetof (config, a_min),
-    .def = 1,
-    .min = 1e-6,
-    .max = 1e4 },
-  { .name = "a_max",
-    .doc = "fastest decay at the start, at least a_min",
-    .type = SL_REAL,
-    .offset = offsetof (config, a_max),
-    .def = 16,
-    .min = 1e-6,
-    .max = 1e4 },
+  SL_OPTION_INT (config, state, 0, 0, 128, "rows of the state; 0: 2 d_head"),
+  SL_OPTION_BOOL (config, shared, 1, "all heads have the same B and C"),
+  SL_OPTION_BOOL (config, skip, 1,
+                  "add the token's own value, times a number of the head"),
+  SL_OPTION_REAL (config, dt_min, 1e-3, 1e-6, 100,
+                  "shortest initial time step"),
+  SL_OPTION_REAL (config, dt_max, 0.1, 1e-6, 100,
+                  "longest initial time step, at least dt_min"),
+  SL_OPTION_REAL (config, a_min, 1, 1e-6, 1e4,
+                  "slowest initial decay, for a time step of 1"),
+  SL_OPTION_REAL (config, a_max, 16, 1e-6, 1e4,
+                  "fastest initial decay, at least a_min"),
   { 0 }
 };
 
 enum { V, B, C, DT };
-static const sl_input inputs[] = { { .name = "v", .width = { 1, 0 } },
-                                   { .name = "b", .width = { 2, 0 } },
-                                   { .name = "c", .width = { 2, 0 } },
-                                   { .name = "dt", .width = { 0, 1 } },
+static const sl_input inputs[] = { SL_INPUT ("v", 1, 0),
+                                   SL_INPUT ("b", 2, 0),
+                                   SL_INPUT ("c", 2, 0),
+                                   SL_INPUT ("dt", 0, 1),
                                    { 0 } };
 
 enum { BIAS, A_LOG, SKIP };
 static const sl_param params[] = {
-  { .name = "dt_bias",
-    .doc = "added to z, around what gives sqrt (dt_min dt_max)",
-    .width = { 0, 1 },
-    .init = SL_UNIFORM },
-  { .name = "a_log",
-    .doc = "log of A over what the head starts with",
-    .width = { 0, 1 },
-    .init = SL_ZEROS },
-  { .name = "skip",
-    .doc = "of the token's own value",
-    .width = { 0, 1 },
-    .init = SL_CONST,
-    .scale = 1 },
+  { "dt_bias",
+    "added to z, relative to a step of sqrt (dt_min dt_max)",
+    { 0, 1 },
+    SL_UNIFORM,
+    0 },
+  { "a_log", "log of A / the head's initial A", { 0, 1 }, SL_DEFAULT, 0 },
+  { "skip", "factor of the token's own value", { 0, 1 }, SL_CONST, 1 },
   { 0 }
 };
 
@@ -127,15 +88,16 @@ static void adapt (const void *options_in_effect, sl_param *param,
   input[B].shared = input[C].shared = o->shared;
   if (!o->skip) param[SKIP].width = (sl_width){ 0, 0 };
   param[BIAS].scale = log (o->dt_max / o->dt_min) / 2;
-  if (o->dt_max <= o->dt_min) param[BIAS].init = SL_ZEROS;
+  if (o->dt_max <= o->dt_min) param[BIAS].init = SL_DEFAULT;
 }
 
 static ptrdiff_t state_of (const config *o, const sl_shape *sh) {
   return o->state ? o->state : 2 * (ptrdiff_t)sh->d_head;
 }
 
-/* Backward keeps the state before every step-th token, and then those before
-** each token between two of these: about 2 sqrt (t) states. */
+/* Checkpoints of backward: it keeps the state before every step-th token, and
+** recomputes the states before the tokens in between: about 2 sqrt (t)
+** states. */
 static ptrdiff_t step_of (const sl_shape *sh) {
   return (ptrdiff_t)ceil (sqrt ((double)sh->t));
 }
@@ -150,15 +112,15 @@ static int plan (const void *o, const sl_shape *sh, sl_plan *p, char *err,
   return 0;
 }
 
-/* One head: its numbers, and dt and exp (-A dt) of every token, in scratch. */
+/* One head: its constants; in scratch dt (t) and exp (-A dt) (t). */
 typedef struct head {
   ptrdiff_t n, d;
   int skips;
   real bias, a, skip;
-  real *dt, *decay, *free; /* free: the rest of scratch */
+  real *dt, *decay, *free; /* free: rest of scratch */
 } head;
 
-static head start (const sl_call *c, const sl_shape *sh, const real *z) {
+static head start_head (const sl_call *c, const sl_shape *sh, const real *z) {
   const config *o = c->config;
   const double middle = log (expm1 (sqrt (o->dt_min * o->dt_max)));
   const double a =
@@ -178,9 +140,9 @@ static head start (const sl_call *c, const sl_shape *sh, const real *z) {
   return h;
 }
 
-/* H = decay H + dt B v^T of token t */
-static void remember (const head *h, ptrdiff_t t, const real *const *in,
-                      real *state) {
+/* H = decay H + dt B v^T for token t; H (n, d) */
+static void update (const head *h, ptrdiff_t t, const real *const *in,
+                    real *state) {
   const real *restrict v = in[V] + t * h->d, *b = in[B] + t * h->n;
   for (ptrdiff_t a = 0; a < h->n; a++) {
     real *restrict row = state + a * h->d;
@@ -192,58 +154,63 @@ static void remember (const head *h, ptrdiff_t t, const real *const *in,
 
 static void forward (const sl_call *c, const sl_shape *sh,
                      const real *const *in, real *out, real *saved) {
-  const head h = start (c, sh, in[DT]);
+  const head h = start_head (c, sh, in[DT]);
   (void)saved;
   memset (h.free, 0, (size_t)(h.n * h.d) * sizeof *h.free);
   for (ptrdiff_t t = 0; t < sh->t; t++) {
     const real *read = in[C] + t * h.n, *v = in[V] + t * h.d;
     real *restrict y = out + t * h.d;
-    remember (&h, t, in, h.free);
+    update (&h, t, in, h.free);
     for (ptrdiff_t k = 0; k < h.d; k++) y[k] = h.skip * v[k];
     for (ptrdiff_t a = 0; a < h.n; a++)
       for (ptrdiff_t k = 0; k < h.d; k++) y[k] += read[a] * h.free[a * h.d + k];
   }
 }
 
-/* The gradients at token t from 'before', the state that it met, and D, the
-** gradient of the state that it left behind; D becomes that of 'before'. */
-static void step_back (const head *h, ptrdiff_t t, const real *const *in,
-                       const real *before, const real *dout, real *grad,
-                       real *const *din, real *dparam) {
+/* forward, token t: H = decay H' + dt B v^T, o = H^T C + skip v, with H' the
+** state 'before' the token, decay = exp (-A dt), dt = softplus (z) On entry
+** grad (n, d) is the gradient of H from later tokens; on return that of H'.
+** With D = grad + C dout^T: dC = H dout, dB = dt D v, dv = dt D^T B + skip
+** dout, dskip = v . dout, ddt = B . D v - A decay sum (D * H'), dz = ddt
+** sigmoid (z), dA_log = -A dt decay sum (D * H'), grad = decay D */
+static void step_backward (const head *h, ptrdiff_t t, const real *const *in,
+                           const real *before, const real *dout, real *grad,
+                           real *const *din, real *dparam) {
   const ptrdiff_t n = h->n, d = h->d;
   const real *v = in[V] + t * d, *b = in[B] + t * n, *read = in[C] + t * n;
   const real *restrict dy = dout + t * d;
   const real dt = h->dt[t], decay = h->decay[t];
   const real own = sl_row_dot (d, v, dy), z = in[DT][t] + h->bias;
   real *restrict dv = din[V] + t * d, *db = din[B] + t * n;
-  real *dread = din[C] + t * n, ddt = 0, fade = 0;
+  real *dread = din[C] + t * n, ddt = 0, decayed = 0;
   for (ptrdiff_t k = 0; k < d; k++) dv[k] = h->skip * dy[k];
   for (ptrdiff_t a = 0; a < n; a++) {
     real *restrict row = grad + a * d;
-    const real *met = before + a * d;
-    real share;
+    const real *h_row = before + a * d;
+    real dv_b;
     for (ptrdiff_t k = 0; k < d; k++) row[k] += read[a] * dy[k];
-    dread[a] = decay * sl_row_dot (d, met, dy) + dt * b[a] * own;
-    share = sl_row_dot (d, row, v);
-    db[a] = dt * share;
-    ddt += b[a] * share;
-    fade += sl_row_dot (d, row, met);
+    dread[a] = decay * sl_row_dot (d, h_row, dy) + dt * b[a] * own;
+    dv_b = sl_row_dot (d, row, v);
+    db[a] = dt * dv_b;
+    ddt += b[a] * dv_b;
+    decayed += sl_row_dot (d, row, h_row);
     for (ptrdiff_t k = 0; k < d; k++) {
       dv[k] += dt * b[a] * row[k];
       row[k] *= decay;
     }
   }
-  fade *= decay * h->a; /* -d / d(dt_t) through exp (-A dt_t) */
-  din[DT][t] = (ddt - fade) * sl_sigmoidv (z);
+  decayed *= decay * h->a; /* -d / d(dt_t) through exp (-A dt_t) */
+  din[DT][t] = (ddt - decayed) * sl_sigmoidv (z);
   dparam[BIAS] += din[DT][t];
-  dparam[A_LOG] -= fade * dt;
+  dparam[A_LOG] -= decayed * dt;
   if (h->skips) dparam[SKIP] += own;
 }
 
+/* From the last token to the first, with checkpoints (see step_of). */
 static void backward (const sl_call *c, const sl_shape *sh,
                       const real *const *in, const real *out, const real *saved,
                       const real *dout, real *const *din, real *dparam) {
-  const head h = start (c, sh, in[DT]);
+  const head h = start_head (c, sh, in[DT]);
   const ptrdiff_t size = h.n * h.d, step = step_of (sh);
   const size_t bytes = (size_t)size * sizeof (real);
   real *state = h.free, *grad = state + size, *mark = grad + size;
@@ -252,7 +219,7 @@ static void backward (const sl_call *c, const sl_shape *sh,
   memset (state, 0, 2 * bytes); /* and grad */
   for (ptrdiff_t t = 0; t < sh->t; t++) {
     if (t % step == 0) memcpy (mark + t / step * size, state, bytes);
-    remember (&h, t, in, state);
+    update (&h, t, in, state);
   }
   for (ptrdiff_t first = (sh->t - 1) / step * step; first >= 0; first -= step) {
     const ptrdiff_t end = first + step < sh->t ? first + step : sh->t;
@@ -260,17 +227,18 @@ static void backward (const sl_call *c, const sl_shape *sh,
     for (ptrdiff_t t = first + 1; t < end; t++) {
       real *next = before + (t - first) * size;
       memcpy (next, next - size, bytes);
-      remember (&h, t - 1, in, next);
+      update (&h, t - 1, in, next);
     }
     for (ptrdiff_t t = end - 1; t >= first; t--)
-      step_back (&h, t, in, before + (t - first) * size, dout, grad, din,
-                 dparam);
+      step_backward (&h, t, in, before + (t - first) * size, dout, grad, din,
+                     dparam);
   }
 }
 
+/* w_ij = a_ij, (t, t) */
 static void weights (const sl_call *c, const sl_shape *sh,
                      const real *const *in, real *w) {
-  const head h = start (c, sh, in[DT]);
+  const head h = start_head (c, sh, in[DT]);
   const ptrdiff_t t = sh->t;
   memset (w, 0, (size_t)(t * t) * sizeof *w);
   for (ptrdiff_t i = 0; i < t; i++) {
@@ -286,15 +254,17 @@ static void weights (const sl_call *c, const sl_shape *sh,
 
 static const sl_mixer_kernel mixer = { plan, forward, backward, weights };
 
-SL_PLUGIN = { SL_ABI,
-              "ssm",
-              "1.0",
-              "selective state-space head: what is remembered fades (Mamba-2)",
-              .flags = SL_CAUSAL_ONLY,
-              .config_size = sizeof (config),
-              .options = options,
-              .params = params,
-              .inputs = inputs,
-              .validate = validate,
-              .mixer = &mixer,
-              .adapt = adapt };
+SL_PLUGIN = {
+  SL_ABI,
+  "ssm",
+  "1.0",
+  "selective state-space head: a state that decays over time (Mamba-2)",
+  .properties = SL_CAUSAL_ONLY,
+  .config_size = sizeof (config),
+  .options = options,
+  .params = params,
+  .inputs = inputs,
+  .validate = validate,
+  .mixer = &mixer,
+  .adapt = adapt
+};

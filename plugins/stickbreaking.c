@@ -1,14 +1,15 @@
-/* stickbreaking.c - w_j = b_j prod_{k > j} (1 - b_k), b = sigmoid (s): each key
-** takes its share of what later keys left (Tan et al. 2024, arXiv 2410.17980).
+/* stickbreaking.c - w_j = b_j prod_{k > j} (1 - b_k) with b = sigmoid (s) (Tan
+** et al. 2024, arXiv 2410.17980): each key takes a share of the mass that later
+** keys left.
 **
-** The stick is broken from the last visible key to the first. Under causal
-** attention that is the nearest first, as published; with full visibility keys
-** after the query come before it, the farthest first. The remainder is mass on
-** nothing. As published the query's own key takes no part: the first row of
-** causal attention is then all zeros. 'attend_current' lets it in (the name in
+** Row: scores s (n) -> weights w (n). Keys are taken from the last visible one
+** to the first. With a causal mask that is nearest first, as published; with
+** full visibility, keys after the query come first. The remainder is null mass.
+** As published, the query's own key has weight 0, so the first row of causal
+** attention is all zeros; 'attend_current' includes it (the name in
 ** flash-linear-attention).
 **
-** Sinks: none reported; what remains of the stick does the sink's work. */
+** Sinks: none reported; null mass does the work of a sink. */
 #include <sinklab/vmath.h>
 
 typedef struct config {
@@ -16,23 +17,21 @@ typedef struct config {
 } config;
 
 static const sl_option options[] = {
-  { .name = "attend_current",
-    .doc = "the query's own key takes its share, too",
-    .type = SL_BOOL,
-    .offset = offsetof (config, attend_current) },
+  SL_OPTION_BOOL (config, attend_current, 0,
+                  "the query's own key gets a weight, too"),
   { 0 }
 };
 
-/* Which of the n keys takes no part; n if all do. */
-static int left_out (const sl_call *c, int n) {
+/* The key that gets no weight; n if there is none. */
+static int skipped_key (const sl_call *c, int n) {
   const config *o = c->config;
-  const int own = c->pos - c->first;
+  const int own = c->position - c->first_key;
   return o->attend_current || own < 0 || own > n ? n : own;
 }
 
 static void forward (const sl_call *c, int n, const real *restrict s,
                      real *restrict w) {
-  const int skip = left_out (c, n);
+  const int skip = skipped_key (c, n);
   real *restrict rest = c->scratch, left = 1;
   for (int j = 0; j < n; j++) {
     w[j] = sl_sigmoidv (s[j]);
@@ -48,11 +47,12 @@ static void forward (const sl_call *c, int n, const real *restrict s,
   }
 }
 
-/* ds_j = (1 - b_j) w_j dw_j - b_j sum_{k < j} w_k dw_k */
+/* forward: w_j = b_j prod_{k > j} (1 - b_k), b = sigmoid (s)
+** ds_j = (1 - b_j) w_j dw_j - b_j sum_{k < j} w_k dw_k */
 static void backward (const sl_call *c, int n, const real *restrict s,
                       const real *restrict w, const real *restrict dw,
                       real *restrict ds, real *dparam) {
-  const int skip = left_out (c, n);
+  const int skip = skipped_key (c, n);
   real *restrict sum = c->scratch, before = 0;
   (void)dparam;
   for (int j = 0; j < n; j++) {
@@ -70,7 +70,7 @@ SL_PLUGIN = { SL_ABI,
               "stickbreaking",
               "1.0",
               "each key takes its share of what nearer keys left",
-              .flags = SL_NONNEGATIVE | SL_NULL_MASS,
+              .properties = SL_NONNEGATIVE | SL_NULL_MASS,
               .config_size = sizeof (config),
               .options = options,
               .row = &row };

@@ -322,7 +322,7 @@ enum { HARD = 8 };
 /* Finite, and what the plugin claims of weights. */
 static void check_claims (const head *h, int kind) {
   const sl_mechanism *m = row_mechanism (h->c->plugin, h->c->settings);
-  const uint32_t flags = m->loaded->plugin[SL_F64]->flags;
+  const uint32_t flags = m->loaded->plugin[SL_F64]->properties;
   const double eps = h->dtype == SL_F32 ? 2e-6 : 1e-14;
   double dw[MOST * MOST], w[MOST * MOST], ds[MOST * MOST], dparam;
   draw (9, h->t * h->t, 1, dw);
@@ -390,7 +390,7 @@ START_TEST (shifts_change_nothing_where_claimed) {
     run (&h, NULL, v, NULL, NULL);
     for (int i = 0; i < T * T; i++)
       largest = fmax (largest, fabs (w[i] - v[i]));
-    if (m->loaded->plugin[SL_F64]->flags & SL_SHIFT_INVARIANT) {
+    if (m->loaded->plugin[SL_F64]->properties & SL_SHIFT_INVARIANT) {
       ck_assert_msg (largest < 1e-12, "%s: %g", c->name, largest);
       claimed++;
     } else if (largest > 1e-3)

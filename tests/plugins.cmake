@@ -1,6 +1,6 @@
 # Plugins for the tests: bad/refused.c once per reason, bad/wrong_SHAPE.c once per
 # mistake, good/*.c and the templates of 'plugin new'.
-set(REFUSED major minor size other_name no_name no_doc claims causal_only
+set(REFUSED major minor size other_name no_name no_doc properties causal_only
   no_shape two_shapes half_row half_block block_alone row_input
   option_name option_twice option_type option_outside option_aligned
   option_overlap option_default option_fraction option_range option_int_range
@@ -21,10 +21,10 @@ endforeach()
 set(WRONG_row wrong_backward keeps_state shares_memory past_row past_gradient
   reads_hidden_key trusts_scratch leaves_unwritten changes_input
   overwrites_dparam right_dparam not_nonnegative not_one not_null_mass
-  not_invariant kink_not_claimed crash endless leaves overflows single_differs
+  not_invariant kink_not_declared crash endless leaves overflows single_differs
   block_differs block_past_end short_rows_only too_slow accepts_zero refuses_silently err_too_long
   err_two_lines)
-set(WRONG_gate gate_swapped gate_past_end gate_claims)
+set(WRONG_gate gate_swapped gate_past_end gate_declares_weights)
 set(WRONG_mixer mixer_looks_ahead mixer_not_causal_only mixer_plan_silent
   mixer_past_scratch mixer_backward mixer_weights_unwritten mixer_weights_hidden
   mixer_shift_unseen)

@@ -51,7 +51,7 @@ typedef struct sl_attention_attr {
   int d_head;   /* width of one query and key */
   int layer;    /* from 0, given to the plugin */
   double scale; /* scores = scale * q.k; usually sl_default_scale (d_head) */
-  /* A mixer that claims SL_CAUSAL_ONLY is refused with another visibility than
+  /* A mixer that declares SL_CAUSAL_ONLY is refused with another visibility than
   ** causal without a window. */
   sl_visibility visibility;
   int has_param, has_length;

@@ -67,7 +67,7 @@ static void forward_sequence (work *w, int s) {
       (real *)r->out[0].data + (ptrdiff_t)s * p->call.t * row + first_o (w);
   SL (sl_host_sequence) (&w->host, s);
   for (int i = 0; i < p->call.t; i++, y += row) {
-    call->pos = i;
+    call->position = i;
     if (i < call->length)
       w->gate->forward (
           call, d,
@@ -98,7 +98,7 @@ static void backward_sequence (work *w, int s) {
   real *dz = p->width ? sl_at_scratch (r, p->dz) : NULL;
   SL (sl_host_sequence) (&w->host, s);
   for (int i = 0; i < call->length; i++) {
-    call->pos = i;
+    call->position = i;
     w->gate->backward (
         call, d,
         slice (&r->in[0], s, i, first_o (w), d, sl_at_scratch (r, p->o)),

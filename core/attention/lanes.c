@@ -79,7 +79,7 @@ static void grad_weights (sl_head *h, const sl_block *b, int j, int end) {
 /* x[j][l] = value where lane l does not see key j. Each query sees at least the
 ** keys of the one before it; lanes past the queries see none. */
 SL_INLINE void mask (const sl_block *b, real value, real *x) {
-  const sl_lanes v = sl_every (value);
+  const sl_lanes v = sl_splat (value);
   for (int l = 0; l < SL_QUERIES; l += SL_LANES) {
     const int full = l + SL_LANES <= b->queries;
     const int most = sl_visible_to_lanes (b, l, SL_LANES);
@@ -90,12 +90,12 @@ SL_INLINE void mask (const sl_block *b, real value, real *x) {
       SL_UNROLL for (int i = 0; i < SL_LANES; i++) lane[i] = (real)i;
       SL_UNROLL for (int i = 0; i < SL_LANES - 1; i++) {
         real *p = at + i * SL_QUERIES;
-        sl_store (p, sl_select ((sl_mask)(lane > sl_every ((real)i)),
+        sl_store (p, sl_select ((sl_mask)(lane > sl_splat ((real)i)),
                                 sl_load (p), v));
       }
     } else if (!full) {
       const sl_lanes visible = sl_load (b->visible + l);
-      sl_lanes key = sl_every ((real)j);
+      sl_lanes key = sl_splat ((real)j);
       for (; j < most; j++, at += SL_QUERIES, key += (real)1)
         sl_store (at, sl_select ((sl_mask)(visible > key), sl_load (at), v));
     }
@@ -114,9 +114,9 @@ static void add_alibi (const sl_head *h, const sl_block *b) {
 
 /* The block is the next of the plugin's calls. */
 static void next_block (sl_head *h, const sl_block *b) {
-  h->host.call.pos = b->row + h->attr->virtual_keys;
-  h->host.call.first = 0;
-  h->host.call.seen = b->visible;
+  h->host.call.position = b->row + h->attr->virtual_keys;
+  h->host.call.first_key = 0;
+  h->host.call.visible_keys = b->visible;
 }
 
 static void weights (sl_head *h, const sl_block *b) {

@@ -22,13 +22,13 @@ static real *gather (const sl_view *v, const sl_hosted *h, int i, int lo, int n,
 }
 
 /* Query i is the next of the plugin's calls; returns how many keys it sees, from
-** call.first on. */
+** call.first_key on. */
 static int visible (sl_hosted *h, int i) {
   const sl_attention_attr *a = h->run->attr;
   int hi;
-  SL (sl_host_visible) (h, &a->visibility, i, &h->call.first, &hi);
-  h->call.pos = i;
-  return hi - h->call.first;
+  SL (sl_host_visible) (h, &a->visibility, i, &h->call.first_key, &hi);
+  h->call.position = i;
+  return hi - h->call.first_key;
 }
 
 static void forward (const sl_run *r) {
@@ -42,7 +42,7 @@ static void forward (const sl_run *r) {
       SL (sl_host_head) (&h, head);
       for (int i = 0; i < p.call.t; i++) {
         real *w = row_of (&r->out[0], &h, i);
-        const int n = visible (&h, i), lo = h.call.first;
+        const int n = visible (&h, i), lo = h.call.first_key;
         memset (w, 0, (size_t)p.call.t * sizeof *w);
         if (n > 0)
           h.plugin->row->forward (
@@ -56,7 +56,7 @@ static void backward_row (sl_hosted *h, const sl_row_weights_plan *p, int i) {
   const sl_run *r = h->run;
   const sl_view *din = &r->din[0];
   real *ds = sl_at_scratch (r, p->dscores);
-  const int n = visible (h, i), lo = h->call.first;
+  const int n = visible (h, i), lo = h->call.first_key;
   if (n == 0) return;
   h->plugin->row->backward (
       &h->call, n, gather (&r->in[0], h, i, lo, n, p->scores),

@@ -42,8 +42,8 @@ static void clear_invisible (const sl_head *h, const sl_block *b, int first,
 
 /* Row i is the next of the plugin's calls; returns how many keys it sees. */
 static int next_row (sl_head *h, const sl_block *b, int i) {
-  h->host.call.pos = b->row + i + h->attr->virtual_keys;
-  h->host.call.first = b->key_lo[i];
+  h->host.call.position = b->row + i + h->attr->virtual_keys;
+  h->host.call.first_key = b->key_lo[i];
   return b->key_hi[i] - b->key_lo[i];
 }
 

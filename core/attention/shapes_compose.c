@@ -97,7 +97,7 @@ static int check_options (const sl_attention_attr *a, sl_error *e) {
   if (!isfinite (a->scale))
     return sl_fail (e, "mixer: scale is %g; expected a finite number",
                     a->scale);
-  if ((a->mechanism->loaded->plugin[SL_F64]->flags & SL_CAUSAL_ONLY) &&
+  if ((a->mechanism->loaded->plugin[SL_F64]->properties & SL_CAUSAL_ONLY) &&
       (!v->causal || v->window))
     return sl_fail (e,
                     "mixer: plugin '%s' does causal attention without a window "

@@ -8,8 +8,8 @@ enum {
   MOST = 256, /* elements of a list: more means that its end is missing */
   MOST_CONFIG = 1 << 16,
   MOST_INPUTS = 6, /* an op has eight, of which two are the host's own */
-  CLAIMS = SL_NONNEGATIVE | SL_SUMS_TO_ONE | SL_SHIFT_INVARIANT | SL_KINKED |
-           SL_CAUSAL_ONLY | SL_NULL_MASS
+  PROPERTIES = SL_NONNEGATIVE | SL_SUMS_TO_ONE | SL_SHIFT_INVARIANT |
+               SL_KINKED | SL_CAUSAL_ONLY | SL_NULL_MASS
 };
 
 int sl_plugin_options (const sl_plugin *p) {
@@ -237,13 +237,14 @@ static int check_one (const char *file, const char *name, const sl_plugin *p,
   if (strcmp (p->name, name) != 0)
     return sl_fail (e, "%s: calls itself '%.60s'; expected '%s', like the file",
                     file, p->name, name);
-  if (p->flags & ~(uint32_t)CLAIMS)
-    return sl_fail (e, "%s: claims 0x%x, which ABI %d.%d does not define", file,
-                    (unsigned)(p->flags & ~(uint32_t)CLAIMS), SL_ABI_MAJOR,
-                    SL_ABI_MINOR);
+  if (p->properties & ~(uint32_t)PROPERTIES)
+    return sl_fail (
+        e, "%s: declares properties 0x%x, which ABI %d.%d does not define",
+        file, (unsigned)(p->properties & ~(uint32_t)PROPERTIES), SL_ABI_MAJOR,
+        SL_ABI_MINOR);
   if (check_shape (file, p, e)) return -1;
-  if (!p->mixer && (p->flags & SL_CAUSAL_ONLY))
-    return sl_fail (e, "%s: a %s claims SL_CAUSAL_ONLY, which is for a mixer",
+  if (!p->mixer && (p->properties & SL_CAUSAL_ONLY))
+    return sl_fail (e, "%s: a %s declares SL_CAUSAL_ONLY, which is for a mixer",
                     file, sl_plugin_shape (p));
   if (check_options (file, p, e)) return -1;
   return check_params (file, p, e);
@@ -272,7 +273,7 @@ static const char *difference (const sl_plugin *a, const sl_plugin *b) {
   int options = sl_plugin_options (a), params = sl_plugin_params (a);
   int inputs = sl_plugin_inputs (a);
   if (strcmp (a->version, b->version) != 0) return "version";
-  if (a->flags != b->flags) return "claims";
+  if (a->properties != b->properties) return "properties";
   if (strcmp (sl_plugin_shape (a), sl_plugin_shape (b)) != 0) return "shape";
   if (a->config_size != b->config_size) return "config_size";
   if (!a->adapt != !b->adapt) return "adapt";

@@ -1,4 +1,4 @@
-/* block.c - the check "block": a block of queries and its rows agree. */
+/* block.c - the check "block": block and row kernels agree. */
 #include "check/block.h"
 #include "base/isa.h"
 #include "base/memory.h"
@@ -7,19 +7,20 @@
 
 SL_VARIANTS (const sl_block_runner, sl_block_runner);
 
-/* Short and long, the first tokens and later ones, sequences that end within
-** the block, keys before the first token, and queries that see all keys. */
+/* Short and long; the first tokens and later ones; sequences that end within
+** the block; virtual keys before the first token; full visibility. */
 static const struct {
-  int n, pos, queries, full, length;
+  int n, position, queries, full, length;
 } shapes[] = {
   { 16, 0, 16, 0, 16 },  { 5, 0, 5, 0, 5 },     { 1, 0, 1, 0, 1 },
   { 48, 32, 16, 0, 80 }, { 43, 32, 11, 0, 43 }, { 19, 3, 16, 0, 19 },
   { 9, 0, 9, 1, 9 },     { 40, 16, 16, 1, 40 }, { 0 }
 };
 
-/* How far apart results of the same arithmetic in another order may be, of the
-** largest of their array (at least 1). Where rounding weighs more than usual,
-** as f32 and f64 of the row show, so may the order. */
+/* Largest difference, relative to the largest number of the array (at least 1),
+** between results of different orders of operations, by precision: tolerance +
+** share * difference of the row kernel's f32 and f64, which measures the
+** conditioning. */
 static const double tolerance[2] = { 1e-4, 1e-11 };
 static const double share[2] = { 4, 1e-7 };
 
@@ -30,19 +31,13 @@ typedef struct tally {
 
 static void describe (const sl_block_case *b, int queries, char *text,
                       size_t size) {
-  sl_setting v;
-  int used = snprintf (text, size, "n = %d, pos = %d, %d queries, length = %d",
-                       b->n, b->pos, queries, b->length);
-  for (int i = 0; used > 0 && (size_t)used < size &&
-                  sl_mechanism_option (b->mechanism, i, &v) == 0;
-       i++)
-    used += v.text ? snprintf (text + used, size - (size_t)used, ", %s=%s",
-                               v.name, v.text)
-                   : snprintf (text + used, size - (size_t)used, ", %s=%g",
-                               v.name, v.number);
+  const int used =
+      snprintf (text, size, "n = %d, position = %d, %d queries, length = %d",
+                b->n, b->position, queries, b->length);
+  sl_test_options_text (b->mechanism, text, size, used);
 }
 
-/* One array in one precision; n numbers. */
+/* Compare one array, (n), in one precision. */
 static void agree (sl_check_case *c, const char *call, const char *what,
                    int dtype, size_t n, double *const *single,
                    double *const *wide, tally *all) {
@@ -61,7 +56,7 @@ static void agree (sl_check_case *c, const char *call, const char *what,
                 where % SL_QUERIES, block[where], row[where], call);
 }
 
-/* Both precisions of a case, c[SL_F32] and c[SL_F64]. */
+/* Run and compare both precisions of a case, b[SL_F32] and b[SL_F64]. */
 static void compare (sl_check_case *c, sl_block_case *b, int queries,
                      tally *all) {
   const size_t n = (size_t)b->n * SL_QUERIES;
@@ -97,7 +92,7 @@ static void visit (sl_check_case *c, const sl_mechanism *m, int shape,
   double *param = sl_copy_doubles (NULL, (size_t)params);
   sl_block_case b[2] = { { .mechanism = m,
                            .n = shapes[shape].n,
-                           .pos = shapes[shape].pos,
+                           .position = shapes[shape].position,
                            .length = shapes[shape].length,
                            .params = (size_t)params,
                            .scores = scores,
@@ -105,9 +100,9 @@ static void visit (sl_check_case *c, const sl_mechanism *m, int shape,
                            .param = param } };
   int failed = !scores || !dw || !param;
   for (int i = 0; i < SL_QUERIES; i++)
-    b->seen[i] = i >= queries         ? 0
-                 : shapes[shape].full ? b->n
-                                      : b->n - queries + 1 + i;
+    b->visible_keys[i] = i >= queries         ? 0
+                         : shapes[shape].full ? b->n
+                                              : b->n - queries + 1 + i;
   b[1] = b[0];
   for (int i = 0; i < 4; i++) {
     sl_block_case *one = &b[i / 2];
@@ -141,7 +136,7 @@ void sl_check_block (sl_check_case *c) {
   sl_combination *list;
   tally all = { 0 };
   int count;
-  if (!c->loaded->plugin[SL_F64]->block) {
+  if (!sl_case_plugin (c)->block) {
     sl_case_skip (c, "rows only");
     return;
   }

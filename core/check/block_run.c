@@ -59,7 +59,7 @@ static void take (const sl_block_case *c, const real *x, double *to) {
   for (int j = 0; j < c->n; j++)
     for (int i = 0; i < SL_QUERIES; i++) {
       const size_t at = (size_t)j * SL_QUERIES + (size_t)i;
-      to[at] = j < c->seen[i] ? x[at] : 0;
+      to[at] = j < c->visible_keys[i] ? x[at] : 0;
     }
 }
 
@@ -67,9 +67,9 @@ static void fill (const sl_block_case *c, const buffers *b) {
   for (int j = 0; j < c->n; j++)
     for (int i = 0; i < SL_QUERIES; i++) {
       const size_t at = (size_t)j * SL_QUERIES + (size_t)i;
-      const int sees = j < c->seen[i];
-      b->at[S][at] = sees ? (real)c->scores[at] : -SL_MAX_REAL;
-      b->at[DW][at] = sees ? (real)c->dweights[at] : 0;
+      const int is_visible = j < c->visible_keys[i];
+      b->at[S][at] = is_visible ? (real)c->scores[at] : -SL_MAX_REAL;
+      b->at[DW][at] = is_visible ? (real)c->dweights[at] : 0;
     }
   for (size_t k = 0; k < c->params; k++) {
     b->at[PARAM][k] = (real)c->param[k];
@@ -79,11 +79,11 @@ static void fill (const sl_block_case *c, const buffers *b) {
 
 static void by_block (sl_block_case *c, const buffers *b, sl_call *call,
                       const sl_block_kernel *block, real *before) {
-  real seen[SL_QUERIES];
-  for (int i = 0; i < SL_QUERIES; i++) seen[i] = (real)c->seen[i];
+  real visible[SL_QUERIES];
+  for (int i = 0; i < SL_QUERIES; i++) visible[i] = (real)c->visible_keys[i];
   fill (c, b);
-  call->seen = seen;
-  call->pos = c->pos;
+  call->visible_keys = visible;
+  call->position = c->position;
   memcpy (before, b->memory, b->total * sizeof *before);
   block->forward (call, c->n, b->at[S], b->at[W]);
   inspect (c, b, before, "forward", 0);
@@ -102,11 +102,11 @@ static int by_rows (const sl_block_case *c, const buffers *b, sl_call *call,
   real *x = sl_alloc ((size_t)c->n * 6, sizeof *x);
   real *s = x, *w = s + c->n, *dw = w + c->n, *ds = dw + c->n;
   if (!x) return -1;
-  call->seen = NULL;
+  call->visible_keys = NULL;
   call->scratch = ds + c->n;
   for (int i = 0; i < SL_QUERIES; i++) {
-    const int n = c->seen[i];
-    call->pos = c->pos + i;
+    const int n = c->visible_keys[i];
+    call->position = c->position + i;
     for (int j = 0; j < n; j++) {
       s[j] = b->at[S][j * SL_QUERIES + i];
       dw[j] = b->at[DW][j * SL_QUERIES + i];

@@ -1,4 +1,4 @@
-/* check.h - does a plugin keep its word? One forked child per check.
+/* check.h - tests of a plugin against its contract, each in a forked child.
 **
 ** Every check calls the kernels directly, as the host does; none needs a model.
 ** A plugin that crashes or never returns ends its child, not this process. */
@@ -9,23 +9,23 @@
 typedef enum sl_check_state {
   SL_CHECK_FAILED,
   SL_CHECK_OK,
-  SL_CHECK_NONE /* does not apply, or could not be run: 'figure' says why */
+  SL_CHECK_NONE /* not applicable, or not run: 'figure' says why */
 } sl_check_state;
 
 typedef struct sl_check_result {
   const char *name;
   sl_check_state state;
-  char figure[200]; /* the figure that the verdict is based on */
+  char figure[200]; /* the number on which the verdict is based */
   char why[700];    /* of a failure: one sentence with the arguments; else "" */
   double seconds;
 } sl_check_result;
 
 typedef struct sl_check_settings {
   uint64_t seed;
-  double seconds;   /* time limit of each check */
+  double seconds;   /* time limit of each check, in s */
   const char *only; /* names with commas between them; NULL: all */
-  /* NULL, or called before each check with how many are behind it and how
-  ** many there are; must return. */
+  /* NULL, or called before each check with the number of checks done and their
+  ** total. */
   void (*report) (void *data, int done, int total);
   void *data;
 } sl_check_settings;

@@ -43,13 +43,13 @@ static int wait_for (int fd, double deadline) {
   }
 }
 
-/* What the end of the child says about the plugin. */
+/* The verdict of a child that timed out, crashed or exited; else r stays. */
 static void judge (sl_check_result *r, const char *doing, int status,
                    int timed_out, double seconds) {
   const char *during = *doing ? doing : "this check";
   if (timed_out)
     snprintf (r->why, sizeof r->why,
-              "did not come back within %g s: endless or far too slow in %s",
+              "did not return within %g s: endless or far too slow in %s",
               seconds, during);
   else if (WIFSIGNALED (status))
     snprintf (r->why, sizeof r->why, "killed by signal %d (%s) in %s",

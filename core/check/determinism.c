@@ -1,4 +1,5 @@
-/* determinism.c - the checks "repeat" and "threads": equal arguments, equal bits. */
+/* determinism.c - the checks "repeat" and "threads": equal arguments give equal
+** bits. */
 #include "base/memory.h"
 #include "check/check_case.h"
 #include <pthread.h>
@@ -6,7 +7,7 @@
 
 enum { MOST = 48, ORDERS = 4, THREADS = 8, ROUNDS = 12, MOST_ROUNDS = 1000 };
 
-/* The problems, and what each gave the first time, by precision. */
+/* Test inputs, and the results of their first call in each precision. */
 typedef struct set {
   int n;
   sl_test_inputs *inputs[MOST];
@@ -18,50 +19,35 @@ static void gather (sl_check_case *c, sl_test_inputs *in, void *context) {
   set *all = context;
   (void)c;
   if (all->n == MOST) return;
-  /* Numbers of their own: one problem's must not pass for another's. */
+  /* Different numbers, so that one call's results cannot pass for another's. */
   sl_test_inputs_draw (in, 200 + (uint32_t)all->n, 1);
-  all->size[all->n] = in->outputs;
-  for (int a = 0; a < in->arrays; a++) all->size[all->n] += in->size[a];
   all->inputs[all->n++] = in;
 }
 
-/* Outputs and gradients of one problem, side by side in 'to'. */
-static void solve (sl_dtype dtype, sl_harness *h, double *to) {
-  const sl_test_inputs *in = h->inputs;
-  sl_harness_calls_of (dtype)->forward (h);
-  sl_harness_calls_of (dtype)->backward (h);
-  memcpy (to, h->out, in->outputs * sizeof *to);
-  to += in->outputs;
-  for (int a = 0; a < in->arrays; a++) {
-    memcpy (to, h->grad[a], in->size[a] * sizeof *to);
-    to += in->size[a];
-  }
-}
-
-static int first_results (sl_check_case *c, set *all) {
+/* Fill all->want. */
+static void first_results (sl_check_case *c, set *all) {
   for (int i = 0; i < all->n; i++)
     for (int d = 0; d < 2; d++) {
       sl_harness *h = sl_case_harness (c, (sl_dtype)d, all->inputs[i]);
-      sl_case_backward (c, (sl_dtype)d, h);
-      all->want[d][i] = sl_copy_doubles (NULL, all->size[i]);
-      if (!all->want[d][i]) return sl_case_fail (c, "no memory for results");
-      solve ((sl_dtype)d, h, all->want[d][i]);
-      sl_harness_calls_of ((sl_dtype)d)->close (h);
+      sl_case_backward (c, h);
+      all->want[d][i] = sl_case_results (c, h, &all->size[i]);
+      h->calls->close (h);
     }
-  return 0;
 }
 
-/* Problem number i again: 0, or 1 when the bits differ. */
-static int differs (const set *all, sl_dtype dtype, int i) {
-  sl_harness *h = sl_harness_calls_of (dtype)->open (all->inputs[i]);
-  double *got = sl_copy_doubles (NULL, all->size[i]);
-  int result = 1;
-  if (h && got) {
-    solve (dtype, h, got);
-    result = memcmp (got, all->want[dtype][i], all->size[i] * sizeof *got) != 0;
-  }
+/* Call number i again: 0, or 1 when the bits differ. */
+static int differs (sl_check_case *c, const set *all, sl_dtype dtype, int i) {
+  sl_harness *h = sl_harness_open (dtype, all->inputs[i]);
+  double *got;
+  size_t n;
+  int result;
+  if (!h) return 1;
+  h->calls->forward (h);
+  h->calls->backward (h);
+  got = sl_case_results (c, h, &n);
+  result = memcmp (got, all->want[dtype][i], n * sizeof *got) != 0;
   sl_free (got);
-  sl_harness_calls_of (dtype)->close (h);
+  h->calls->close (h);
   return result;
 }
 
@@ -80,16 +66,17 @@ void sl_check_repeat (sl_check_case *c) {
   set all = { 0 };
   int calls = 0;
   sl_case_for_each (c, SL_ALL_OPTIONS, gather, &all);
-  if (sl_case_failed (c) || first_results (c, &all)) return;
+  if (sl_case_failed (c)) return;
+  first_results (c, &all);
   for (uint32_t k = 0; k < ORDERS; k++) {
     int order[MOST];
     shuffle (order, all.n, c->seed, 900 + k);
     for (int i = 0; i < all.n; i++)
       for (int d = 0; d < 2; d++) {
-        /* The first pass is in order: "twice" and "shuffled" are told apart. */
+        /* The first pass is in order, the others are shuffled. */
         const int at = k == 0 ? i : order[i];
         calls += 2;
-        if (!differs (&all, (sl_dtype)d, at)) continue;
+        if (!differs (c, &all, (sl_dtype)d, at)) continue;
         sl_case_figure (c, "other bits on repetition %u", k + 1);
         sl_case_fail_call (
             c, all.inputs[at],
@@ -103,20 +90,20 @@ void sl_check_repeat (sl_check_case *c) {
 }
 
 typedef struct worker {
+  sl_check_case *check;
   const set *all;
   pthread_t thread;
-  int number, rounds, wrong, dtype; /* wrong: a problem, or -1 */
-  uint64_t seed;
+  int number, rounds, wrong, dtype; /* wrong: index of test inputs, or -1 */
 } worker;
 
 static void *work (void *context) {
   worker *w = context;
   int order[MOST];
-  shuffle (order, w->all->n, w->seed, 950 + (uint32_t)w->number);
+  shuffle (order, w->all->n, w->check->seed, 950 + (uint32_t)w->number);
   for (int k = 0; k < w->rounds && w->wrong < 0; k++)
     for (int i = 0; i < w->all->n && w->wrong < 0; i++)
       for (int d = 0; d < 2; d++)
-        if (differs (w->all, (sl_dtype)d, order[i])) {
+        if (differs (w->check, w->all, (sl_dtype)d, order[i])) {
           w->wrong = order[i];
           w->dtype = d;
           break;
@@ -129,14 +116,16 @@ void sl_check_threads (sl_check_case *c) {
   worker w[THREADS];
   int started = 0, rounds;
   sl_case_for_each (c, SL_ALL_OPTIONS, gather, &all);
-  if (sl_case_failed (c) || first_results (c, &all)) return;
-  /* Few problems are over before the next thread has begun. */
+  if (sl_case_failed (c)) return;
+  first_results (c, &all);
+  /* More rounds for few inputs: else a thread ends before the next one
+  ** starts. */
   rounds = ROUNDS * MOST / all.n;
   if (rounds > MOST_ROUNDS) rounds = MOST_ROUNDS;
   strcpy (c->doing, "kernels on several threads");
   for (int i = 0; i < THREADS; i++) {
     w[i] = (worker){
-      .all = &all, .number = i, .rounds = rounds, .wrong = -1, .seed = c->seed
+      .check = c, .all = &all, .number = i, .rounds = rounds, .wrong = -1
     };
     if (pthread_create (&w[i].thread, NULL, work, &w[i])) break;
     started++;

@@ -1,7 +1,8 @@
 /* gradient.c - the checks "gradient", "kinks" and "dparam".
 **
-** The backward is contracted with a random cotangent: with a plain sum of the
-** outputs, a row of weights that sums to one hides any error along it. */
+** The loss is the dot product of the outputs with a random cotangent: with a
+** plain sum, the gradient of weights that sum to 1 would be 0, and errors in it
+** hidden. */
 #include "base/memory.h"
 #include "check/check_case.h"
 #include <math.h>
@@ -11,18 +12,18 @@
 enum { DRAWS = 2, STEPS = 5 };
 
 /* Steps of the differences, the best for smooth kernels first: a wrong gradient
-** is wrong at all of them, a curved or a noisy one at some. */
+** differs at all of them, a strongly curved or a noisy kernel at some. */
 static const double steps[STEPS] = { 1e-3, 1e-2, 1e-4, 1e-5, 1e-6 };
 
 typedef struct tally {
   double worst;
-  long count, around; /* derivatives compared; left out beside a kink */
+  long count, around; /* derivatives compared; not compared near a kink */
 } tally;
 
 static double loss (sl_harness *h) {
   const sl_test_inputs *in = h->inputs;
   double sum = 0;
-  sl_harness_calls_of (SL_F64)->forward (h);
+  h->calls->forward (h);
   for (size_t i = 0; i < in->outputs; i++) sum += in->cotangent[i] * h->out[i];
   return sum;
 }
@@ -40,15 +41,15 @@ static double difference (sl_harness *h, double *x, double step) {
   return (8 * (f[2] - f[3]) - (f[0] - f[1])) / (6 * step);
 }
 
-/* Does the plugin's own gradient jump within h of x? Then no difference across
-** x is a derivative. A gradient that is merely wrong does not. */
-static int beside_kink (sl_harness *h, int a, size_t i, double step,
-                        double error) {
+/* 1 if the plugin's own gradient changes by more than a tenth of the error
+** within +-step of x: a kink, across which no difference is a derivative. */
+static int near_kink (sl_harness *h, int a, size_t i, double step,
+                      double error) {
   double *x = &h->inputs->value[a][i], x0 = *x, g[2];
   for (int k = 0; k < 2; k++) {
     *x = x0 + (k ? step : -step);
-    sl_harness_calls_of (SL_F64)->forward (h);
-    sl_harness_calls_of (SL_F64)->backward (h);
+    h->calls->forward (h);
+    h->calls->backward (h);
     g[k] = h->grad[a][i];
   }
   *x = x0;
@@ -59,7 +60,7 @@ static int beside_kink (sl_harness *h, int a, size_t i, double step,
 static int compare (sl_check_case *c, sl_harness *h, int a, size_t i,
                     double analytic, double floor_, tally *sum) {
   const sl_test_inputs *in = h->inputs;
-  const int kinked = (c->loaded->plugin[SL_F64]->flags & SL_KINKED) != 0;
+  const int kinked = (sl_case_plugin (c)->properties & SL_KINKED) != 0;
   double best = INFINITY, numeric = NAN, error = NAN;
   char place[96];
   for (int k = 0; k < STEPS && !(best <= 1e-2 * TOLERANCE); k++) {
@@ -71,7 +72,7 @@ static int compare (sl_check_case *c, sl_harness *h, int a, size_t i,
       error = fabs (d - analytic);
       best = isnan (relative) ? INFINITY : relative;
     }
-    /* Good enough: the other steps are for what fails. */
+    /* The other steps are only for derivatives that fail. */
     if (best <= TOLERANCE) break;
   }
   sum->count++;
@@ -79,7 +80,7 @@ static int compare (sl_check_case *c, sl_harness *h, int a, size_t i,
     sum->worst = fmax (sum->worst, best);
     return 0;
   }
-  if (kinked && beside_kink (h, a, i, steps[0], error)) {
+  if (kinked && near_kink (h, a, i, steps[0], error)) {
     sum->around++;
     return 0;
   }
@@ -91,14 +92,13 @@ static int compare (sl_check_case *c, sl_harness *h, int a, size_t i,
       analytic, place, numeric);
 }
 
-static void check_problem (sl_check_case *c, sl_test_inputs *in,
-                           void *context) {
+static void compare_all (sl_check_case *c, sl_test_inputs *in, void *context) {
   sl_harness *h = sl_case_harness (c, SL_F64, in);
   tally *sum = context;
   for (uint32_t draw = 1; draw <= DRAWS && !sl_case_failed (c); draw++) {
     double largest = 0, terms = 0, *analytic[SL_MOST_ARRAYS];
     sl_test_inputs_draw (in, draw, 1.5);
-    sl_case_backward (c, SL_F64, h);
+    sl_case_backward (c, h);
     for (size_t i = 0; i < in->outputs; i++)
       terms += fabs (in->cotangent[i] * h->out[i]);
     for (int a = 0; a < in->arrays; a++) {
@@ -106,7 +106,8 @@ static void check_problem (sl_check_case *c, sl_test_inputs *in,
       for (size_t i = 0; analytic[a] && i < in->size[a]; i++)
         largest = fmax (largest, fabs (analytic[a][i]));
     }
-    /* Rounding of the loss must not count as an error of a tiny derivative. */
+    /* A floor, so that rounding of the loss is no error of a tiny
+    ** derivative. */
     for (int a = 0; a < in->arrays; a++)
       for (size_t i = 0; i < in->size[a]; i++)
         if (!analytic[a]) {
@@ -117,15 +118,15 @@ static void check_problem (sl_check_case *c, sl_test_inputs *in,
           break;
     for (int a = 0; a < in->arrays; a++) sl_free (analytic[a]);
   }
-  sl_harness_calls_of (SL_F64)->close (h);
+  h->calls->close (h);
 }
 
 void sl_check_gradient (sl_check_case *c) {
   tally sum = { 0 };
-  sl_case_for_each (c, SL_ALL_OPTIONS, check_problem, &sum);
+  sl_case_for_each (c, SL_ALL_OPTIONS, compare_all, &sum);
   if (sl_case_failed (c)) return;
   if (sum.around > sum.count / 4) {
-    sl_case_figure (c, "%ld of %ld derivatives lie beside a kink", sum.around,
+    sl_case_figure (c, "%ld of %ld derivatives are near a kink", sum.around,
                     sum.count);
     sl_case_fail (c,
                   "the gradient jumps around in more than a quarter of all "
@@ -134,14 +135,14 @@ void sl_check_gradient (sl_check_case *c) {
   } else if (sum.around)
     sl_case_pass (c,
                   "largest relative error %.1e of %.0e in %ld derivatives, %ld "
-                  "beside a kink",
+                  "near a kink",
                   sum.worst, TOLERANCE, sum.count, sum.around);
   else
     sl_case_pass (c, "largest relative error %.1e of %.0e in %ld derivatives",
                   sum.worst, TOLERANCE, sum.count);
 }
 
-/* Lines through the inputs along which the gradient is watched. */
+/* "kinks": the gradient along straight lines through the inputs. */
 enum { LINES = 12, POINTS = 240, HALVINGS = 45 };
 #define SPAN 3.0
 
@@ -153,14 +154,13 @@ typedef struct line {
   size_t total;
 } line;
 
-/* The gradient at from + x along, into g. */
+/* g = the gradient at from + x along, (total). */
 static void gradient_at (line *l, double x, double *g) {
-  const sl_harness_calls *calls = sl_harness_calls_of (SL_F64);
   for (int a = 0; a < l->in->arrays; a++)
     for (size_t i = 0; i < l->in->size[a]; i++)
       l->in->value[a][i] = l->from[a][i] + x * l->along[a][i];
-  calls->forward (l->h);
-  calls->backward (l->h);
+  l->h->calls->forward (l->h);
+  l->h->calls->backward (l->h);
   for (int a = 0; a < l->in->arrays; a++) {
     memcpy (g, l->h->grad[a], l->in->size[a] * sizeof *g);
     g += l->in->size[a];
@@ -173,9 +173,9 @@ static double jump (const line *l, const double *g, const double *h) {
   return d;
 }
 
-/* Close in on the largest jump of the gradient between x and y; a smooth
-** gradient has none left when they have met. Returns the jump that stays. */
-static double close_in (line *l, double *x, double *y) {
+/* Bisect [x, y] for the largest jump of the gradient. Returns the jump over the
+** last interval: near 0 for a continuous gradient. */
+static double bisect (line *l, double *x, double *y) {
   gradient_at (l, *x, l->a);
   gradient_at (l, *y, l->b);
   for (int k = 0; k < HALVINGS; k++) {
@@ -193,9 +193,9 @@ static double close_in (line *l, double *x, double *y) {
   return jump (l, l->a, l->b);
 }
 
-/* Walk one line; the jump that stays at its most suspicious step, relative to
+/* Along one line: the jump at its steepest step after bisection, relative to
 ** the largest gradient on the line. */
-static double walk (line *l, double *where) {
+static double largest_jump (line *l, double *where) {
   double largest = 0, steepest = -1, stays;
   double x = -SPAN, y, *swap;
   const double step = 2 * SPAN / POINTS;
@@ -213,7 +213,7 @@ static double walk (line *l, double *where) {
     swap = l->a, l->a = l->b, l->b = swap;
   }
   y = x + step;
-  stays = close_in (l, &x, &y);
+  stays = bisect (l, &x, &y);
   *where = x;
   return largest > 0 ? stays / largest : 0;
 }
@@ -234,7 +234,7 @@ static int make_line (line *l, sl_test_inputs *in) {
 
 void sl_check_kinks (sl_check_case *c) {
   const sl_mechanism *m = sl_case_mechanism (c);
-  const sl_plugin *d = c->loaded->plugin[SL_F64];
+  const sl_plugin *d = sl_case_plugin (c);
   const sl_test_shape *z = sl_test_shapes (d) + 2;
   sl_test_inputs *in;
   sl_error e;
@@ -242,8 +242,8 @@ void sl_check_kinks (sl_check_case *c) {
   double worst = 0;
   int refused;
   if (!m) return;
-  if (d->flags & SL_KINKED) {
-    sl_case_skip (c, "SL_KINKED is claimed: kinks are allowed");
+  if (d->properties & SL_KINKED) {
+    sl_case_skip (c, "SL_KINKED is declared: kinks are allowed");
     return;
   }
   refused = sl_test_inputs_new (m, z, c->seed, &in, &e);
@@ -256,8 +256,8 @@ void sl_check_kinks (sl_check_case *c) {
   l.h = sl_case_harness (c, SL_F64, in);
   for (uint32_t k = 0; k < LINES; k++) {
     double where, stays;
-    /* Even lines pass through 0 in all inputs at once: half of all kinks lie
-    ** there. */
+    /* Even lines pass through the origin of all inputs, where many kinks
+    ** are. */
     sl_test_inputs_draw (in, 100 + 2 * k, 1);
     for (int a = 0; a < in->arrays; a++)
       memcpy (l.along[a], in->value[a], in->size[a] * sizeof **l.along);
@@ -267,8 +267,8 @@ void sl_check_kinks (sl_check_case *c) {
         l.from[a][i] = k % 2 ? in->value[a][i] : 0;
     memset (l.along[in->arrays - 1], 0,
             in->size[in->arrays - 1] * sizeof **l.along);
-    sl_case_backward (c, SL_F64, l.h);
-    stays = walk (&l, &where);
+    sl_case_backward (c, l.h);
+    stays = largest_jump (&l, &where);
     worst = fmax (worst, stays);
     if (!(stays <= 1e-3)) {
       gradient_at (&l, where, l.a);
@@ -276,7 +276,7 @@ void sl_check_kinks (sl_check_case *c) {
       sl_case_fail_call (
           c, in,
           "the gradient jumps at %s[0] = %.6g, and SL_KINKED is not "
-          "claimed",
+          "declared",
           in->name[0], in->value[0][0]);
       break;
     }
@@ -298,10 +298,10 @@ static void check_added (sl_check_case *c, sl_test_inputs *in, void *context) {
   const size_t n = in->size[last];
   double *zero, largest = 1;
   sum->parameters += n;
-  sl_case_backward (c, SL_F64, h);
+  sl_case_backward (c, h);
   zero = sl_copy_doubles (h->grad[last], n);
   h->dparam = 7;
-  sl_case_backward (c, SL_F64, h);
+  sl_case_backward (c, h);
   for (size_t i = 0; zero && i < n; i++)
     largest = fmax (largest, fabs (zero[i]));
   for (size_t i = 0; zero && i < n; i++) {
@@ -322,7 +322,7 @@ static void check_added (sl_check_case *c, sl_test_inputs *in, void *context) {
   }
   if (!zero) sl_case_fail (c, "no memory for gradients");
   sl_free (zero);
-  sl_harness_calls_of (SL_F64)->close (h);
+  h->calls->close (h);
 }
 
 void sl_check_dparam (sl_check_case *c) {

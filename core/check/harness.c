@@ -1,5 +1,4 @@
-/* harness.c - one precision's side of a problem: fenced buffers, watched
-** calls. */
+/* harness.c - fenced buffers and checked calls in one precision. */
 #include "check/harness.h"
 #include "attention/host.h"
 #include "base/memory.h"
@@ -7,12 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Reals on either side of a buffer: more than a vector loop runs over by. */
+/* Reals on either side of a buffer, more than the overrun of a vector loop. */
 enum { FENCE = 64 };
 enum { FENCE_MARK = 0xfe, BLANK_MARK = 0xb1 }; /* payloads of the NaNs */
 
-/* n reals of one buffer, aligned no better than a real, as the host's rows
-** are. */
+/* A buffer of n reals, aligned to a real only, as the host's rows are. */
 typedef struct fenced {
   const char *name;
   real *block, *data;
@@ -64,7 +62,7 @@ static void fence (fenced *b, double value) {
   }
 }
 
-/* The sentence of a kind is written once, by its first breach. */
+/* The first breach of each rule writes its sentence. */
 #define NOTE(text, ...) \
   ((text)[0] ? 0 : snprintf (text, sizeof (text), __VA_ARGS__))
 
@@ -93,7 +91,7 @@ static void check_input (harness *h, const fenced *b, const double *from,
     }
 }
 
-/* The numbers that a call has left in b. */
+/* to (n) = the results in b; an element that is still blank is a fault. */
 static void collect (harness *h, const fenced *b, double *to,
                      const char *call) {
   const real mark = marked (h->public.blank, BLANK_MARK);
@@ -130,12 +128,13 @@ static void close_harness (sl_harness *public) {
   sl_free (h);
 }
 
-static sl_harness *open_harness (const sl_test_inputs *in) {
+static sl_harness *open_harness (sl_test_inputs *in) {
   const sl_mechanism *m = in->mechanism;
   harness *h = sl_alloc (1, sizeof *h);
   int failed = 0;
   if (!h) return NULL;
   h->plugin = m->loaded->plugin[SL_DTYPE];
+  h->public.dtype = SL_DTYPE;
   h->public.inputs = in;
   h->public.fence = h->public.blank = NAN;
   h->config_size = m->config_size;
@@ -161,7 +160,7 @@ static sl_harness *open_harness (const sl_test_inputs *in) {
   return &h->public;
 }
 
-/* What a kernel is called with; pointers into the harness. */
+/* The arguments of a kernel; pointers into the harness. */
 typedef struct call {
   sl_call c;
   sl_shape shape;
@@ -169,7 +168,7 @@ typedef struct call {
   real *din[SL_MOST_ARRAYS];
 } call;
 
-/* Fences, inputs and undefined contents anew, and the arguments from them. */
+/* Write fences, inputs and undefined contents; c gets the arguments. */
 static void prepare (harness *h, call *c, fenced *const *outputs) {
   const sl_test_inputs *in = h->public.inputs;
   fenced *all[] = { &h->out, &h->dout, &h->saved, &h->scratch, &h->weights };
@@ -198,13 +197,13 @@ static void prepare (harness *h, call *c, fenced *const *outputs) {
   c->c.param = in->size[last] ? h->in[last].data : NULL;
   c->c.scratch = h->scratch.data;
   c->c.head = in->head;
-  c->c.pos = in->pos;
-  c->c.first = in->first;
+  c->c.position = in->position;
+  c->c.first_key = in->first_key;
   c->c.length = in->length;
   c->shape = (sl_shape){ in->n, in->d_head, in->d_out, h->lo, h->hi };
 }
 
-/* What every call must have left alone. */
+/* Fences, inputs, options, lo and hi are unchanged after a call. */
 static void inspect (harness *h, const char *name) {
   const sl_test_inputs *in = h->public.inputs;
   const fenced *all[] = { &h->out, &h->dout, &h->saved, &h->scratch,

@@ -24,20 +24,16 @@ void sl_check_load (sl_check_case *c) {
                   sl_isa_name (l->isa[SL_F32]), sl_isa_name (l->isa[SL_F64]));
 }
 
-static void run_once (sl_check_case *c, sl_test_inputs *in, void *calls) {
-  for (int i = 0; i < 2; i++) {
-    sl_harness *h = sl_case_harness (c, (sl_dtype)i, in);
-    sl_case_backward (c, (sl_dtype)i, h);
-    if (in->weights) sl_case_weights (c, (sl_dtype)i, h);
-    sl_harness_calls_of ((sl_dtype)i)->close (h);
-    *(int *)calls += in->weights ? 3 : 2;
-  }
+static void run_once (sl_check_case *c, sl_harness *h, void *calls) {
+  sl_case_backward (c, h);
+  if (h->inputs->weights) sl_case_weights (c, h);
+  *(int *)calls += h->inputs->weights ? 3 : 2;
 }
 
 void sl_check_runs (sl_check_case *c) {
   int calls = 0;
   if (!sl_case_mechanism (c)) return;
-  sl_case_for_each (c, SL_DEFAULTS, run_once, &calls);
+  sl_case_for_each_harness (c, SL_DEFAULTS, run_once, &calls);
   sl_case_pass (c, "%d calls", calls);
 }
 
@@ -57,10 +53,10 @@ static void store (const sl_loaded *l, char *config, const sl_setting *s) {
   }
 }
 
-/* What validate says of options: it must come back, and a refusal has a
-** sentence that fits. 'about' names the option that was set. */
-static int judge_validate (sl_check_case *c, const sl_plugin *p,
-                           const void *config, const char *about) {
+/* Call validate: a refusal must have one sentence that fits into 'err'. 'about'
+** names the option that was set. */
+static int call_validate (sl_check_case *c, const sl_plugin *p,
+                          const void *config, const char *about) {
   enum { CAP = 120, GUARD = 8 };
   char why[CAP + GUARD];
   memset (why, 0, CAP);
@@ -82,10 +78,10 @@ static int judge_validate (sl_check_case *c, const sl_plugin *p,
   return 0;
 }
 
-/* Ask both precisions about the defaults with some options set, which may be
-** out of range. */
-static int ask_validate (sl_check_case *c, const sl_mechanism *m, int n,
-                         const sl_setting *settings) {
+/* Call validate of both precisions for the defaults with n options set, which
+** may be out of range. */
+static int validate_both (sl_check_case *c, const sl_mechanism *m, int n,
+                          const sl_setting *settings) {
   const char *about = n ? settings[0].name : "its defaults";
   char *config = sl_alloc (1, m->config_size);
   int status = 0;
@@ -93,14 +89,14 @@ static int ask_validate (sl_check_case *c, const sl_mechanism *m, int n,
   if (m->config_size) memcpy (config, m->config, m->config_size);
   for (int i = 0; i < n; i++) store (c->loaded, config, &settings[i]);
   for (int i = 0; i < 2 && status == 0; i++)
-    status = judge_validate (c, c->loaded->plugin[i],
-                             m->config_size ? config : NULL, about);
+    status = call_validate (c, c->loaded->plugin[i],
+                            m->config_size ? config : NULL, about);
   sl_free (config);
   return status;
 }
 
-/* Values of an option that the host must refuse. */
-static int outside (const sl_option *o, sl_setting list[4]) {
+/* Values outside the range of an option; returns their number. */
+static int values_outside (const sl_option *o, sl_setting list[4]) {
   if (o->type == SL_CHOICE) {
     list[0] = (sl_setting){ o->name, 0, "no such choice" };
     list[1] = (sl_setting){ o->name, 0, NULL };
@@ -118,10 +114,10 @@ static int outside (const sl_option *o, sl_setting list[4]) {
 
 static int refuses_outside (sl_check_case *c, const sl_mechanism *m,
                             int *refused) {
-  const sl_plugin *p = c->loaded->plugin[SL_F64];
+  const sl_plugin *p = sl_case_plugin (c);
   for (int i = 0; i < sl_plugin_options (p); i++) {
     sl_setting list[4];
-    const int n = outside (&p->options[i], list);
+    const int n = values_outside (&p->options[i], list);
     for (int k = 0; k < n; k++) {
       sl_error e = { "" };
       if (sl_mechanism_new (c->loaded, 1, &list[k], &e))
@@ -130,45 +126,33 @@ static int refuses_outside (sl_check_case *c, const sl_mechanism *m,
       if (!strstr (e.text, p->options[i].name))
         return sl_case_fail (c, "option %s: refused without its name: %s",
                              list[k].name, e.text);
-      if (ask_validate (c, m, 1, &list[k])) return -1;
+      if (validate_both (c, m, 1, &list[k])) return -1;
       ++*refused;
     }
   }
   return 0;
 }
 
-/* Numbers as tame as these must come out finite under every option that is
-** accepted. */
-static void stays_finite (sl_check_case *c, sl_test_inputs *in, void *context) {
+/* Results of inputs N(0, 1) are finite with all options that are accepted. */
+static void stays_finite (sl_check_case *c, sl_harness *h, void *context) {
   (void)context;
-  for (int i = 0; i < 2; i++) {
-    sl_harness *h = sl_case_harness (c, (sl_dtype)i, in);
-    ptrdiff_t bad;
-    sl_case_backward (c, (sl_dtype)i, h);
-    bad = sl_first_not_finite (in->outputs, h->out, 1);
+  sl_case_backward (c, h);
+  for (int a = -1; a < h->inputs->arrays; a++) {
+    const sl_result r = sl_case_result (c, h, a);
+    const ptrdiff_t bad = sl_first_not_finite (r.n, r.x, 1);
     if (bad >= 0)
-      sl_case_fail_call (
-          c, in, "%s %s[%td] is %g under options that are accepted",
-          i == SL_F64 ? "f64" : "f32", sl_case_output (c), bad, h->out[bad]);
-    for (int a = 0; a < in->arrays; a++) {
-      bad = sl_first_not_finite (in->size[a], h->grad[a], 1);
-      if (bad >= 0)
-        sl_case_fail_call (
-            c, in,
-            "%s gradient of %s[%td] is %g under options that are "
-            "accepted",
-            i == SL_F64 ? "f64" : "f32", in->name[a], bad, h->grad[a][bad]);
-    }
-    sl_harness_calls_of ((sl_dtype)i)->close (h);
+      sl_case_fail_call (c, h->inputs,
+                         "%s %s%s[%td] is %g with options that are accepted",
+                         sl_dtype_name (h->dtype), r.of, r.name, bad, r.x[bad]);
   }
 }
 
 void sl_check_options (sl_check_case *c) {
-  const sl_plugin *p = c->loaded->plugin[SL_F64];
+  const sl_plugin *p = sl_case_plugin (c);
   const sl_mechanism *m = sl_case_mechanism (c);
   sl_combination *list;
   int count, accepted = 0, refused = 0, visits;
-  if (!m || ask_validate (c, m, 0, NULL) || refuses_outside (c, m, &refused))
+  if (!m || validate_both (c, m, 0, NULL) || refuses_outside (c, m, &refused))
     return;
   count = sl_combinations (c->loaded, &list);
   if (count < 0) {
@@ -176,13 +160,13 @@ void sl_check_options (sl_check_case *c) {
     return;
   }
   for (int i = 0; i < count; i++) {
-    if (ask_validate (c, m, list[i].n, list[i].settings)) return;
+    if (validate_both (c, m, list[i].n, list[i].settings)) return;
     if (sl_mechanism_new (c->loaded, list[i].n, list[i].settings, NULL))
       accepted++;
     else
       refused++;
   }
-  visits = sl_case_for_each (c, SL_ALL_OPTIONS, stays_finite, NULL);
+  visits = sl_case_for_each_harness (c, SL_ALL_OPTIONS, stays_finite, NULL);
   if (sl_plugin_options (p) == 0)
     sl_case_pass (c, "no options; finite in %d calls", visits);
   else

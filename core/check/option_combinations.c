@@ -1,11 +1,11 @@
-/* option_combinations.c - the options a plugin is tried with. */
+/* option_combinations.c - the combinations of options that checks use. */
 #include "base/memory.h"
 #include "check/test_inputs.h"
 #include <math.h>
 
 enum { MOST_PRODUCT = 64 };
 
-/* How many values an option is given, and value number k of them. */
+/* The number of values that checks use for an option, and value number k. */
 static int values (const sl_option *o) {
   int n = 2;
   if (o->type != SL_CHOICE) return n;
@@ -24,15 +24,14 @@ static int is_name (const sl_option *o) {
   return o->type == SL_CHOICE || o->type == SL_BOOL;
 }
 
-/* Append one combination of n settings, which are to be filled. */
+/* Append a combination of n settings and return them, to be filled. */
 static sl_setting *append (sl_combination *list, int *count, int n) {
   sl_setting *s = sl_alloc ((size_t)n, sizeof *s);
   if (s) list[(*count)++] = (sl_combination){ n, s };
   return s;
 }
 
-/* Every choice and boolean with every other one; value number 0 of each varies
-** fastest. */
+/* All combinations of choices and booleans; the first option varies fastest. */
 static int multiply (const sl_plugin *p, int product, sl_combination *list,
                      int *count) {
   const int n = sl_plugin_options (p);

@@ -1,4 +1,4 @@
-/* test_inputs.c - the problems that checks set: shapes and numbers. */
+/* test_inputs.c - the shapes and numbers that checks call kernels with. */
 #include "check/test_inputs.h"
 #include "base/memory.h"
 #include "base/random.h"
@@ -6,32 +6,32 @@
 #include <stdio.h>
 #include <string.h>
 
-static const sl_test_shape row_sizes[] = {
+static const sl_test_shape row_shapes[] = {
   { 1, 4, 0, 0, 1, 0 },         { 2, 3, 1, 0, 5, 0 },
   { 5, 1, 4, 0, 9, 0 },         { 7, 4, 11, 5, 16, 0 },
   { 16, 2, 3, 0, 16, 0 },       { 33, 5, 32, 0, 40, 0 },
   { 19, 8, 300, 282, 2048, 0 }, { 0 }
 };
-static const sl_test_shape gate_sizes[] = {
+static const sl_test_shape gate_shapes[] = {
   { 1, 1, 0, 0, 1, 0 },  { 2, 2, 3, 0, 8, 0 },    { 4, 4, 0, 0, 5, 0 },
   { 7, 7, 9, 0, 10, 0 }, { 32, 32, 5, 0, 16, 0 }, { 0 }
 };
-static const sl_test_shape mix_sizes[] = {
+static const sl_test_shape mixer_shapes[] = {
   { 1, 4, 0, 0, 1, SL_MASK_CAUSAL },   { 2, 2, 0, 0, 2, SL_MASK_CAUSAL },
   { 9, 4, 0, 0, 9, SL_MASK_CAUSAL },   { 6, 3, 0, 0, 6, SL_MASK_CAUSAL },
   { 7, 2, 0, 0, 7, SL_MASK_WINDOW },   { 6, 4, 0, 0, 6, SL_MASK_FULL },
   { 19, 8, 0, 0, 19, SL_MASK_CAUSAL }, { 0 }
 };
-static const sl_test_shape causal_sizes[] = {
+static const sl_test_shape causal_shapes[] = {
   { 1, 4, 0, 0, 1, SL_MASK_CAUSAL },   { 2, 2, 0, 0, 2, SL_MASK_CAUSAL },
   { 9, 4, 0, 0, 9, SL_MASK_CAUSAL },   { 6, 3, 0, 0, 6, SL_MASK_CAUSAL },
   { 19, 8, 0, 0, 19, SL_MASK_CAUSAL }, { 0 }
 };
 
 const sl_test_shape *sl_test_shapes (const sl_plugin *p) {
-  if (p->row) return row_sizes;
-  if (p->gate) return gate_sizes;
-  return p->flags & SL_CAUSAL_ONLY ? causal_sizes : mix_sizes;
+  if (p->row) return row_shapes;
+  if (p->gate) return gate_shapes;
+  return p->properties & SL_CAUSAL_ONLY ? causal_shapes : mixer_shapes;
 }
 
 double sl_test_uniform (uint64_t seed, uint32_t stream, uint32_t i) {
@@ -60,8 +60,8 @@ static int add (sl_test_inputs *in, const char *name, size_t size) {
   return in->value[i] ? 0 : -1;
 }
 
-/* The keys that each query of a mixer sees. */
-static int see (sl_test_inputs *in, int mask) {
+/* lo and hi of the queries of a mixer. */
+static int make_mask (sl_test_inputs *in, int mask) {
   const size_t n = (size_t)in->n;
   in->lo = sl_alloc (n, sizeof *in->lo);
   in->hi = sl_alloc (n, sizeof *in->hi);
@@ -73,7 +73,7 @@ static int see (sl_test_inputs *in, int mask) {
   return 0;
 }
 
-/* What one precision asks for t tokens. 1: it refuses. */
+/* One precision's plan for t tokens into 'want'. 1: it refuses. */
 static int ask (const sl_test_inputs *in, int dtype, int t, sl_plan *want,
                 sl_error *e) {
   const sl_mechanism *m = in->mechanism;
@@ -90,8 +90,9 @@ static int ask (const sl_test_inputs *in, int dtype, int t, sl_plan *want,
   return 1;
 }
 
-/* Both precisions must want the same, for buffers are theirs in turn; and
-** longer sequences no less, for kernels get shorter ones than were planned. */
+/* Both precisions must plan the same sizes, because they share the buffers
+** here, and longer sequences at least as much, because the host plans for the
+** longest one. */
 static int plan (sl_test_inputs *in, sl_error *e) {
   sl_plan want[2], longer;
   for (int i = 0; i < 2; i++) {
@@ -146,19 +147,19 @@ static int fill_arrays (sl_test_inputs *in, const sl_test_shape *z,
     if (refused) return refused;
     in->outputs = n * (size_t)in->d_out;
     in->weights = d->mixer->weights ? n * n : 0;
-    failed |= see (in, z->mask);
+    failed |= make_mask (in, z->mask);
   }
   in->cotangent = sl_alloc (in->outputs, sizeof *in->cotangent);
-  if (failed || !in->cotangent) return sl_fail (e, "no memory for a problem");
+  if (failed || !in->cotangent) return sl_fail (e, "no memory for test inputs");
   return 0;
 }
 
 int sl_test_inputs_new (const sl_mechanism *m, const sl_test_shape *z,
-                        uint64_t seed, sl_test_inputs **problem, sl_error *e) {
+                        uint64_t seed, sl_test_inputs **made, sl_error *e) {
   sl_test_inputs *in = sl_alloc (1, sizeof *in);
   int refused;
-  *problem = in;
-  if (!in) return sl_fail (e, "no memory for a problem");
+  *made = in;
+  if (!in) return sl_fail (e, "no memory for test inputs");
   in->mechanism = m;
   in->seed = seed;
   in->n = z->n;
@@ -167,8 +168,8 @@ int sl_test_inputs_new (const sl_mechanism *m, const sl_test_shape *z,
   in->heads = 3;
   in->layer = 1;
   in->scale = 0.75;
-  in->pos = z->pos;
-  in->first = z->first;
+  in->position = z->position;
+  in->first_key = z->first_key;
   in->length = z->length;
   if (sl_plugin_inputs (m->loaded->plugin[SL_F64]) > SL_MOST_INPUTS)
     return sl_fail (e, "it has more than %d inputs", SL_MOST_INPUTS);
@@ -177,8 +178,7 @@ int sl_test_inputs_new (const sl_mechanism *m, const sl_test_shape *z,
   return refused;
 }
 
-/* Parameter values: where each starts, and N(0, 1/4) on top so that no two are
-** alike. */
+/* Parameters: initial value + N(0, 1/4), so that no two are equal. */
 static void draw_parameters (sl_test_inputs *in, uint32_t stream) {
   double *to = in->value[in->arrays - 1];
   uint32_t i = 0;
@@ -208,14 +208,27 @@ double *sl_copy_doubles (const double *from, size_t n) {
   return to;
 }
 
+void sl_test_options_text (const sl_mechanism *m, char *text, size_t size,
+                           int used) {
+  sl_setting v;
+  for (int i = 0;
+       used > 0 && (size_t)used < size && sl_mechanism_option (m, i, &v) == 0;
+       i++) {
+    char number[32];
+    snprintf (number, sizeof number, "%g", v.number);
+    used += snprintf (text + used, size - (size_t)used, ", %s=%s", v.name,
+                      v.text ? v.text : number);
+  }
+}
+
 void sl_test_inputs_text (const sl_test_inputs *in, char *text, size_t size) {
   const sl_plugin *d = in->mechanism->loaded->plugin[SL_F64];
-  sl_setting v;
   int used;
   if (d->row)
-    used = snprintf (text, size,
-                     "n = %d, pos = %d, first = %d, length = %d, d_head = %d",
-                     in->n, in->pos, in->first, in->length, in->d_head);
+    used = snprintf (
+        text, size,
+        "n = %d, position = %d, first_key = %d, length = %d, d_head = %d",
+        in->n, in->position, in->first_key, in->length, in->d_head);
   else if (d->gate)
     used = snprintf (text, size, "n = d_head = %d", in->n);
   else
@@ -223,16 +236,7 @@ void sl_test_inputs_text (const sl_test_inputs *in, char *text, size_t size) {
                      in->lo[in->n - 1] > 0             ? "window of 3"
                      : in->n > 1 && in->hi[0] == in->n ? "full"
                                                        : "causal");
-  for (int i = 0; used > 0 && (size_t)used < size &&
-                  sl_mechanism_option (in->mechanism, i, &v) == 0;
-       i++) {
-    if (v.text)
-      used += snprintf (text + used, size - (size_t)used, ", %s=%s", v.name,
-                        v.text);
-    else
-      used += snprintf (text + used, size - (size_t)used, ", %s=%g", v.name,
-                        v.number);
-  }
+  sl_test_options_text (in->mechanism, text, size, used);
 }
 
 void sl_test_inputs_element (const sl_test_inputs *in, int array, size_t i,

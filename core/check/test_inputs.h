@@ -1,7 +1,32 @@
-/* test_inputs.h - the problems that checks set: options, shapes and numbers. */
+/* test_inputs.h - inputs for one call of a plugin's kernels: options, shape and
+** random numbers, in double. */
 #ifndef SL_TEST_INPUTS_H
 #define SL_TEST_INPUTS_H
-#include "check/harness.h"
+#include "attention/mechanism.h"
+
+enum {
+  SL_MOST_INPUTS = 8,
+  SL_MOST_ARRAYS = SL_MOST_INPUTS + 2 /* a gate's head output, parameters */
+};
+
+/* The arrays are scores (n) for a row; o (n) and the input, if any, for a gate;
+** the inputs (n, width) for a mixer, size 0 where one is left out. The last
+** array holds the parameters of the head, size 0 if there are none. */
+typedef struct sl_test_inputs {
+  const sl_mechanism *mechanism;
+  uint64_t seed;
+  int n; /* row: keys; gate: numbers; mixer: tokens */
+  int d_head, d_out, head, heads, layer, position, first_key, length;
+  double scale;
+  int *lo, *hi; /* mixer: (n) each */
+  int arrays;
+  const char *name[SL_MOST_ARRAYS];
+  size_t size[SL_MOST_ARRAYS];
+  double *value[SL_MOST_ARRAYS];
+  size_t outputs; /* row, gate: n; mixer: n * d_out */
+  double *cotangent;
+  size_t saved, scratch, weights; /* weights: n * n if a mixer can give them */
+} sl_test_inputs;
 
 /* One choice of options: what sl_mechanism_new takes. */
 typedef struct sl_combination {
@@ -9,46 +34,51 @@ typedef struct sl_combination {
   sl_setting *settings;
 } sl_combination;
 
-/* All combinations of choices and booleans (at most 64 of them), then every
-** number at its least and at its largest value, the rest at their defaults. The
-** first one is all defaults. The count, or -1: no memory. Never freed. */
+/* The defaults first; then all combinations of choices and booleans (at most
+** 64, else each value alone); then each number at its minimum and its maximum,
+** the other options at their defaults. Returns their number, or -1: no memory.
+** Never freed. */
 int sl_combinations (const sl_loaded *l, sl_combination **list);
 
-/* Which keys the queries of a mixer see. */
+/* The visible keys of a mixer's queries. */
 enum { SL_MASK_CAUSAL, SL_MASK_FULL, SL_MASK_WINDOW };
 
 typedef struct sl_test_shape {
   int n, d_head; /* a gate has n = d_head */
-  int pos, first, length;
+  int position, first_key, length;
   int mask; /* mixer */
 } sl_test_shape;
 
-/* The shapes that a kind of plugin is tried in, ended by n = 0: short and long
-** rows, causal, windowed and full. */
+/* The shapes for a plugin, ended by n = 0: short and long, causal, windowed and
+** full. */
 const sl_test_shape *sl_test_shapes (const sl_plugin *p);
 
-/* A problem with random numbers; never freed. 1: the plugin's plan refuses
-** these options or this shape, with its sentence; -1: no memory, or a plan that
-** breaks its rules. */
+/* Inputs with random numbers, never freed. 1: the plugin's plan refuses these
+** options or this shape, with its sentence; -1: no memory, or plan breaks its
+** contract. */
 int sl_test_inputs_new (const sl_mechanism *m, const sl_test_shape *z,
-                        uint64_t seed, sl_test_inputs **problem, sl_error *e);
+                        uint64_t seed, sl_test_inputs **in, sl_error *e);
 
-/* Draw its numbers anew: stream tells draws of one seed apart. Inputs and
-** cotangent are N(0, 1) times 'spread' and N(0, 1); parameters lie near where
-** they start. */
+/* Draw all numbers again, from a stream of the seed: inputs N(0, spread^2),
+** cotangent N(0, 1), parameters N(initial value, 1/4). */
 void sl_test_inputs_draw (sl_test_inputs *in, uint32_t stream, double spread);
 
 /* Uniform on [0, 1) and N(0, 1): number i of a stream of the seed. */
 double sl_test_uniform (uint64_t seed, uint32_t stream, uint32_t i);
 double sl_test_normal (uint64_t seed, uint32_t stream, uint32_t i);
 
-/* n numbers copied (from NULL: zeros); sl_free frees them. NULL: no memory. */
+/* A copy of n numbers (from NULL: zeros), for sl_free. NULL: no memory. */
 double *sl_copy_doubles (const double *from, size_t n);
 
-/* "n = 7, pos = 6, ..., normaliser=visible": what the call was. */
+/* "n = 7, position = 6, ..., normaliser=visible": the arguments of the call. */
 void sl_test_inputs_text (const sl_test_inputs *in, char *text, size_t size);
 
-/* What element i of an array is called: "scores[3]", "parameter gain[0]". */
+/* Append ", name=value" for each option of m to text, which is 'used' bytes
+** long. */
+void sl_test_options_text (const sl_mechanism *m, char *text, size_t size,
+                           int used);
+
+/* The name of element i of an array: "scores[3]", "parameter gain[0]". */
 void sl_test_inputs_element (const sl_test_inputs *in, int array, size_t i,
                              char *text, size_t size);
 #endif

@@ -28,22 +28,22 @@ static void set_text (lua_State *L, const char *key, const char *text) {
   lua_setfield (L, -2, key);
 }
 
-static void set_claims (lua_State *L, uint32_t flags) {
+static void set_properties (lua_State *L, uint32_t properties) {
   static const struct {
-    uint32_t flag;
+    uint32_t property;
     const char *name;
-  } claims[] = { { SL_NONNEGATIVE, "nonnegative" },
-                 { SL_SUMS_TO_ONE, "sums_to_one" },
-                 { SL_SHIFT_INVARIANT, "shift_invariant" },
-                 { SL_KINKED, "kinked" },
-                 { SL_CAUSAL_ONLY, "causal_only" },
-                 { SL_NULL_MASS, "null_mass" } };
+  } known[] = { { SL_NONNEGATIVE, "nonnegative" },
+                { SL_SUMS_TO_ONE, "sums_to_one" },
+                { SL_SHIFT_INVARIANT, "shift_invariant" },
+                { SL_KINKED, "kinked" },
+                { SL_CAUSAL_ONLY, "causal_only" },
+                { SL_NULL_MASS, "null_mass" } };
   lua_createtable (L, 0, 6);
-  for (size_t i = 0; i < sizeof claims / sizeof *claims; i++) {
-    lua_pushboolean (L, (flags & claims[i].flag) != 0);
-    lua_setfield (L, -2, claims[i].name);
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+    lua_pushboolean (L, (properties & known[i].property) != 0);
+    lua_setfield (L, -2, known[i].name);
   }
-  lua_setfield (L, -2, "claims");
+  lua_setfield (L, -2, "properties");
 }
 
 /* The values in effect, by name. */
@@ -152,7 +152,7 @@ static void push_mechanism (lua_State *L, const sl_mechanism *m) {
   set_text (L, "shape", sl_plugin_shape (p));
   lua_pushboolean (L, p->row || (p->mixer && p->mixer->weights));
   lua_setfield (L, -2, "has_weights");
-  set_claims (L, p->flags);
+  set_properties (L, p->properties);
   set_options (L, m);
   set_lists (L, m);
   lua_pushcfunction (L, params_count);

@@ -59,24 +59,23 @@ static int plugins_loaded (lua_State *L) {
   return 1;
 }
 
-static void set_claims (lua_State *L, uint32_t flags) {
+static void set_properties (lua_State *L, uint32_t properties) {
   static const struct {
-    uint32_t flag;
+    uint32_t property;
     const char *text;
-  } claims[] = { { SL_NONNEGATIVE, "weights are never negative" },
-                 { SL_SUMS_TO_ONE, "rows sum to 1" },
-                 { SL_SHIFT_INVARIANT,
-                   "a shift of the scores changes nothing" },
-                 { SL_KINKED, "the gradient has kinks" },
-                 { SL_CAUSAL_ONLY, "causal attention only" },
-                 { SL_NULL_MASS, "rows sum to at most 1" } };
+  } known[] = { { SL_NONNEGATIVE, "weights are never negative" },
+                { SL_SUMS_TO_ONE, "rows sum to 1" },
+                { SL_SHIFT_INVARIANT, "a shift of the scores changes nothing" },
+                { SL_KINKED, "the gradient has kinks" },
+                { SL_CAUSAL_ONLY, "causal attention only" },
+                { SL_NULL_MASS, "rows sum to at most 1" } };
   lua_newtable (L);
-  for (size_t i = 0; i < sizeof claims / sizeof *claims; i++) {
-    if (!(flags & claims[i].flag)) continue;
-    lua_pushstring (L, claims[i].text);
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+    if (!(properties & known[i].property)) continue;
+    lua_pushstring (L, known[i].text);
     lua_rawseti (L, -2, luaL_len (L, -2) + 1);
   }
-  lua_setfield (L, -2, "claims");
+  lua_setfield (L, -2, "properties");
 }
 
 static void push_value (lua_State *L, const sl_option *o, double value) {
@@ -165,7 +164,7 @@ static void set_inputs (lua_State *L, const sl_input *p) {
   lua_setfield (L, -2, "inputs");
 }
 
-/* plugin (name) -> its identity, doc, shape, claims, options, and the
+/* plugin (name) -> its identity, doc, shape, properties, options, and the
 ** parameters and inputs that it has by default. */
 static int plugin (lua_State *L) {
   sl_error e;
@@ -178,7 +177,7 @@ static int plugin (lua_State *L) {
   push_identity (L, loaded);
   set_text (L, "doc", p->doc);
   set_text (L, "shape", sl_plugin_shape (p));
-  set_claims (L, p->flags);
+  set_properties (L, p->properties);
   set_options (L, p->options);
   set_params (L, m->params);
   set_inputs (L, m->inputs);

@@ -81,7 +81,7 @@ SL_INLINE void sl_tile (int rows, int vectors, ptrdiff_t k, const real *a,
       x[v] = *(const sl_lanes *)(b + v * SL_LANES);                           \
     }                                                                         \
     SL_UNROLL for (int i = 0; i < rows; i++) {                                \
-      const sl_lanes factor = sl_every (a[i * a_row]);                        \
+      const sl_lanes factor = sl_splat (a[i * a_row]);                        \
       SL_UNROLL for (int v = 0; v < vectors; v++) sum[i][v] += factor * x[v]; \
       SL_KEEP_IN_REGISTER (factor);                                           \
     }                                                                         \

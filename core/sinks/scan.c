@@ -87,7 +87,7 @@ static void plogps (const real *w, int n, real share, real *out) {
   int i = 0;
   for (; i + SL_LANES <= n; i += SL_LANES) {
     const sl_lanes p = sl_lanes_abs (sl_load (w + i)) * share;
-    const sl_lanes x = sl_select ((sl_mask)(p == 0), sl_every (1), p);
+    const sl_lanes x = sl_select ((sl_mask)(p == 0), sl_splat (1), p);
     sl_store (out + i, p * sl_lanes_log (x));
   }
   for (; i < n; i++) out[i] = plogp (magnitude (w[i]) * share);

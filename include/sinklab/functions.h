@@ -1,11 +1,17 @@
-/* sinklab/functions.h - the functions of vmath.h and of lanes.h, written once.
+/* sinklab/functions.h - bodies of the functions of vmath.h and lanes.h.
 **
-** Included by those two with SL_T, the type: a real or a vector of them; SL_B,
-** its bits; SL_F (name), what a function is called; SL_BITS (x) and SL_REAL
-** (b), one read as the other; SL_ABS (x); SL_K (c), a constant; and SL_CHOOSE
-** (condition, a, b), a choice without a branch. */
+** Included by these two headers, which define
+**   SL_T                  the type: real, or a vector of reals
+**   SL_B                  the unsigned integer type of the same size
+**   SL_F (name)           the name of a function
+**   SL_BITS (x)           x reinterpreted as SL_B
+**   SL_REAL (b)           b reinterpreted as SL_T
+**   SL_ABS (x)            |x|
+**   SL_K (c)              the constant c as SL_T
+**   SL_CHOOSE (p, a, b)   p ? a : b, without a branch
+** Largest errors in ulp stand in vmath.h. */
 
-/* 2^k for the integer k that is in the lowest bits of b. */
+/* 2^k, with the integer k in the lowest bits of b. */
 SL_VMATH SL_T SL_F (pow2) (SL_B b) {
   return SL_REAL ((b + SL_BIAS) << SL_MANTISSA);
 }
@@ -47,10 +53,10 @@ SL_VMATH SL_T SL_F (exp_range) (SL_T x) {
   return SL_CHOOSE (x > SL_EXP_HIGH, SL_K (SL_EXP_HIGH), x);
 }
 
-/* e^x. The scale is applied in two halves, so that the product leaves the range
-** of normal numbers only in the last multiplication. Halving the bits of
-** k + SL_ROUND leaves half of k in the lowest ones. What would be 0 is not
-** computed as one: processors take their time to underflow. */
+/* e^x. 2^k is applied as two factors, so that only the last multiplication can
+** leave the range of normal numbers. Shifting the bits of k + SL_ROUND right by
+** one leaves k / 2 in the lowest bits. Where the result is 0, exp (0) is
+** computed instead and discarded: underflow is slow on most processors. */
 SL_VMATH SL_T SL_F (exp) (SL_T x) {
   SL_B k, half;
   const SL_T y = SL_CHOOSE (x < SL_EXP_LOW, SL_K (0), x);
@@ -62,8 +68,8 @@ SL_VMATH SL_T SL_F (exp) (SL_T x) {
                         SL_F (pow2) (k - half));
 }
 
-/* e^x - 1 without cancellation near 0: 2^k (1 + p) - 1 with 2^k = a b, so that
-** 2^k may be past the largest number. */
+/* e^x - 1 without cancellation near 0: 2^k (1 + p) - 1 with 2^k = a b, because
+** 2^k alone can overflow. */
 SL_VMATH SL_T SL_F (expm1) (SL_T x) {
   SL_B k, half, sign = SL_BITS (x) & SL_SIGN;
   const SL_T p = SL_F (exp_reduce) (SL_F (exp_range) (x), &k);
@@ -83,7 +89,7 @@ SL_VMATH SL_T SL_F (log) (SL_T x) {
   const sl_bits mantissa = ((sl_bits)1 << SL_MANTISSA) - 1;
   const SL_B shifted =
       SL_BITS (x * tiny) - offset + ((sl_bits)SL_BIAS << SL_MANTISSA);
-  /* the integer e + SL_BIAS as a real: set it under the exponent of 2^p */
+  /* e + SL_BIAS as a real: the integer becomes the mantissa of 2^SL_MANTISSA */
   const SL_T biased =
       SL_REAL ((shifted >> SL_MANTISSA) | sl_to_bits (SL_TWO_P)) - SL_TWO_P;
   const SL_T e = biased - (real)SL_BIAS -
@@ -112,7 +118,7 @@ SL_VMATH SL_T SL_F (log) (SL_T x) {
 }
 
 /* tanh x = m / (m + 2) with m = exp (2 |x|) - 1, and the sign of x: no
-** cancellation near 0. Past the limit the result is 1 in the precision. */
+** cancellation near 0. For 2 |x| above the limit the result rounds to 1. */
 SL_VMATH SL_T SL_F (tanh) (SL_T x) {
   const real limit = 44;
   const SL_T twice = (real)2 * SL_ABS (x);
@@ -125,14 +131,15 @@ SL_VMATH SL_T SL_F (tanh) (SL_T x) {
   return SL_REAL (SL_BITS (m) | (SL_BITS (x) & SL_SIGN));
 }
 
-/* 1 / (1 + e^-x), from e^-|x| so that small values keep their precision. */
+/* 1 / (1 + e^-x), from e^-|x|: small values keep their precision. */
 SL_VMATH SL_T SL_F (sigmoid) (SL_T x) {
   const SL_T e = SL_F (exp) (-SL_ABS (x));
   return SL_CHOOSE (x < (real)0, e, SL_K (1)) / ((real)1 + e);
 }
 
-/* log (1 + e^x) = max (x, 0) + log (1 + y) with y = e^-|x|. log u / (u - 1)
-** hardly changes near u = 1 + y, so the rounding of u does no harm. */
+/* log (1 + e^x) = max (x, 0) + log (1 + y) with y = e^-|x|. With u = 1 + y
+** rounded, log (1 + y) = y log u / (u - 1): the quotient is flat in u, so the
+** rounding of u does not matter. */
 SL_VMATH SL_T SL_F (softplus) (SL_T x) {
   const SL_T y = SL_F (exp) (-SL_ABS (x)), u = (real)1 + y, rest = u - (real)1;
   const SL_T log_u =

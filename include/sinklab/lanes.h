@@ -1,8 +1,8 @@
-/* sinklab/lanes.h - the 16 queries of a block, as many at once as a vector holds.
+/* sinklab/lanes.h - vectors for block kernels: 16 queries, a lane each.
 **
-** A block of a row plugin is n keys x 16 queries, [key][lane]: the score of lane i
-** for key j is s[j * SL_QUERIES + i]. A kernel goes through the 16 lanes SL_LANES
-** at a time (the width of the machine's vectors), and down the keys for each:
+** A block is n keys x 16 queries, (n, SL_QUERIES): the score of lane i for key
+** j is s[j * SL_QUERIES + i]. A kernel goes through the 16 lanes SL_LANES at a
+** time (the width of the machine's vectors), and through the keys for each:
 **
 **     for (int l = 0; l < SL_QUERIES; l += SL_LANES) {
 **       const sl_lanes max = sl_keys_max (n, s + l);
@@ -10,10 +10,14 @@
 **         sl_store (w + sl_at (j, l), sl_load (s + sl_at (j, l)) - max);
 **     }
 **
-** sl_lanes has the operators + - * / between its kind and with a real; comparing
-** two gives an sl_mask for sl_select. The functions are those of sinklab/vmath.h,
-** lane by lane: the same bits, the same errors (at most 1 ulp for exp and log,
-** 2.6 for tanh and sigmoid), the same special values. */
+** sl_lanes has the operators + - * / between two vectors and with a real;
+** comparing two vectors gives a mask for sl_select. The functions are those of
+** sinklab/vmath.h, lane by lane: the same bits, the same largest errors (at
+** most 1 ulp for exp and log, 2.6 ulp for tanh and sigmoid), the same special
+** values.
+**
+** Functions called sl_keys_... reduce or map a column of n >= 1 keys, n vectors
+** from x = block + l on, SL_QUERIES reals apart. */
 #ifndef SINKLAB_LANES_H
 #define SINKLAB_LANES_H
 #include <sinklab/vmath.h>
@@ -27,7 +31,7 @@
 #endif
 enum { SL_LANES = SL_LANE_BYTES / sizeof (real) };
 
-/* A vector may stand at any element. */
+/* Aligned to a real. */
 typedef real sl_lanes __attribute__ ((vector_size (SL_LANE_BYTES),
                                       aligned (sizeof (real)), may_alias));
 #ifdef SL_SINGLE
@@ -37,7 +41,7 @@ typedef int64_t sl_mask __attribute__ ((vector_size (SL_LANE_BYTES)));
 #endif
 typedef sl_bits sl_lane_bits __attribute__ ((vector_size (SL_LANE_BYTES)));
 
-/* Where key j of lane l lies in a block. */
+/* Index of key j, lane l in a block. */
 SL_VMATH ptrdiff_t sl_at (int j, int l) {
   return (ptrdiff_t)j * SL_QUERIES + l;
 }
@@ -51,7 +55,7 @@ SL_VMATH void sl_store (real *p, sl_lanes x) {
 }
 
 /* x in every lane. */
-SL_VMATH sl_lanes sl_every (real x) {
+SL_VMATH sl_lanes sl_splat (real x) {
   return x - (sl_lanes){ 0 };
 }
 
@@ -60,24 +64,29 @@ SL_VMATH sl_lanes sl_select (sl_mask mask, sl_lanes a, sl_lanes b) {
   return (sl_lanes)(((sl_mask)a & mask) | ((sl_mask)b & ~mask));
 }
 
-/* How many of the n keys any of the lanes from l on sees; 1 or more, and where they
-** see none 1. What a kernel writes beyond is cleared, so it need not go there. */
-SL_VMATH int sl_keys (const sl_call *c, int l) {
-  const real last = c->seen[l + SL_LANES - 1];
+/* The number of keys that any of the SL_LANES lanes from l on sees, at least 1.
+** The host clears weights of later keys, so kernels can stop there. */
+SL_VMATH int sl_lanes_keys (const sl_call *c, int l) {
+  const real last = c->visible_keys[l + SL_LANES - 1];
   real most = 1;
   if (last >= 1) return (int)last;
   for (int i = 0; i < SL_LANES; i++)
-    if (c->seen[l + i] > most) most = c->seen[l + i];
+    if (c->visible_keys[l + i] > most) most = c->visible_keys[l + i];
   return (int)most;
 }
 
-/* Which of the lanes from l on see key j of this block. */
-SL_VMATH sl_mask sl_seen (const sl_call *c, int j, int l) {
-  return (sl_mask)(sl_load (c->seen + l) > sl_every ((real)j));
+/* Lane by lane: y where x > 0, 0 where x <= 0, y where x is NaN. */
+SL_VMATH sl_lanes sl_where_positive (sl_lanes x, sl_lanes y) {
+  return sl_select ((sl_mask)(x <= sl_splat (0)), sl_splat (0), y);
 }
 
-/* Lane by lane: the larger, the smaller; b where a or b is NaN or both are zeros.
-** x86 has one instruction for each, which compilers do not find by themselves. */
+/* Set in those lanes from l on to which key j of the block is visible. */
+SL_VMATH sl_mask sl_key_mask (const sl_call *c, int j, int l) {
+  return (sl_mask)(sl_load (c->visible_keys + l) > sl_splat ((real)j));
+}
+
+/* Lane by lane: max and min; b where a or b is NaN or both are zeros. x86 has
+** an instruction for each that compilers do not find by themselves. */
 #if defined __AVX512F__ || !defined __SSE2__
 #define SL_EXTREME(compare, name) sl_select ((sl_mask)(a compare b), a, b)
 #elif defined __AVX2__ && defined SL_SINGLE
@@ -109,7 +118,7 @@ SL_VMATH sl_lanes sl_lanes_abs (sl_lanes x) {
 #define SL_BITS(x) ((sl_lane_bits)(x))
 #define SL_REAL(b) ((sl_lanes)(b))
 #define SL_ABS(x) sl_lanes_abs (x)
-#define SL_K(c) sl_every ((real)(c))
+#define SL_K(c) sl_splat ((real)(c))
 #define SL_CHOOSE(condition, a, b) sl_select ((sl_mask)(condition), (a), (b))
 #include <sinklab/functions.h>
 #undef SL_T
@@ -121,16 +130,16 @@ SL_VMATH sl_lanes sl_lanes_abs (sl_lanes x) {
 #undef SL_K
 #undef SL_CHOOSE
 
-/* The sum of the lanes, in order. */
+/* The sum of the lanes, from lane 0 on. */
 SL_VMATH real sl_lanes_sum (sl_lanes x) {
   real sum = x[0];
   for (int i = 1; i < SL_LANES; i++) sum += x[i];
   return sum;
 }
 
-/* Over the n >= 1 keys of each lane, x = block + l: the largest (NaN may be passed
-** over), the sum, the dot product. Key j goes to part j % 4, the parts are added
-** last: bits depend on the numbers and nothing else. */
+/* Per lane, over the keys: the maximum (NaN may be ignored), the sum, the dot
+** product. Key j is added to partial sum j % 4, and the four are added last:
+** the order of operations, and with it the bits, depends on n alone. */
 #define SL_OVER_KEYS(start, step, end)               \
   sl_lanes part[4] = { start, start, start, start }; \
   int j = 0;                                         \
@@ -164,41 +173,50 @@ SL_VMATH sl_lanes sl_keys_dot (int n, const real *x, const real *y) {
 }
 #undef SL_STEP
 
-/* e^x of x <= 0: half the work of sl_lanes_exp for the same bits, but for results
-** near the smallest normal number, which may be an ulp away, and below it, which
+/* e^x for x <= 0: half the work of sl_lanes_exp and the same bits, except that
+** results near the smallest normal number may be 1 ulp away and smaller ones
 ** are 0. NaN gives NaN. */
-SL_VMATH sl_lanes sl_lanes_exp_down (sl_lanes x) {
+SL_VMATH sl_lanes sl_lanes_exp_nonpositive (sl_lanes x) {
   sl_lane_bits k;
   const sl_lanes p = sl_lanes_exp_reduce (x, &k), scale = sl_lanes_pow2 (k);
-  const sl_mask low = (sl_mask)(x < sl_every (SL_EXP_NORMAL));
-  return sl_select (low, sl_every (0), p * scale + scale);
+  const sl_mask low = (sl_mask)(x < sl_splat (SL_EXP_NORMAL));
+  return sl_select (low, sl_splat (0), p * scale + scale);
 }
 
-/* e = exp (x - shift) down the n keys of the lanes, with a shift that is at least
-** the largest x; returns the sum of e. What is below the smallest normal number is
-** 0. */
+/* e = exp (x - shift), with shift >= max x per lane, by
+** sl_lanes_exp_nonpositive; returns the sum of e over the keys, from key 0
+** on. */
 SL_VMATH sl_lanes sl_keys_exp (int n, const real *x, sl_lanes shift, real *e) {
   sl_lanes sum = { 0 };
   for (int j = 0; j < n; j++) {
-    const sl_lanes y = sl_lanes_exp_down (sl_load (x + sl_at (j, 0)) - shift);
+    const sl_lanes y =
+        sl_lanes_exp_nonpositive (sl_load (x + sl_at (j, 0)) - shift);
     sl_store (e + sl_at (j, 0), y);
     sum += y;
   }
   return sum;
 }
 
-/* x times 'factor' down the n keys. */
+/* x *= factor */
 SL_VMATH void sl_keys_scale (int n, real *x, sl_lanes factor) {
   for (int j = 0; j < n; j++)
     sl_store (x + sl_at (j, 0), sl_load (x + sl_at (j, 0)) * factor);
 }
 
-/* ds = w (dw - mean) down the n keys: with mean = sum of w dw, the gradient of a
-** softmax. */
-SL_VMATH void sl_keys_spread (int n, const real *w, const real *dw,
-                              sl_lanes mean, real *ds) {
+/* w = exp (s) / sum exp (s), the sum over the keys of a lane; w may be s. */
+SL_VMATH void sl_keys_softmax (int n, const real *s, real *w) {
+  const sl_lanes sum = sl_keys_exp (n, s, sl_keys_max (n, s), w);
+  sl_keys_scale (n, w, 1 / sum);
+}
+
+/* w = exp (s) / (sum exp (s) + anything that does not depend on s):
+** ds = w (dw - mean), mean = sum w dw, which is returned. */
+SL_VMATH sl_lanes sl_keys_softmax_backward (int n, const real *w,
+                                            const real *dw, real *ds) {
+  const sl_lanes mean = sl_keys_dot (n, w, dw);
   for (int j = 0; j < n; j++)
     sl_store (ds + sl_at (j, 0), sl_load (w + sl_at (j, 0)) *
                                      (sl_load (dw + sl_at (j, 0)) - mean));
+  return mean;
 }
 #endif

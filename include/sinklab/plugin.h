@@ -1,5 +1,4 @@
-/* sinklab/plugin.h - all that sinklab and an attention plugin know of each
-** other.
+/* sinklab/plugin.h - the interface between sinklab and an attention plugin.
 **
 ** A plugin is one C file written in terms of 'real' and compiled twice, once
 ** with -DSL_SINGLE, into one shared object. The host looks up the data symbols
@@ -7,15 +6,27 @@
 ** instruction set (-DSL_ISA=_v3 or _v4: sinklab_plugin_f32_v3 ...); the host
 ** takes the best variant that the machine runs.
 **
-** Contract. The host owns every buffer and no two overlap; they are aligned to
-** a real, not to a vector. Plugins keep no state: equal arguments give equal
-** bits, in any order of calls, on any number of threads at once. Kernels cannot
-** fail: only validate and plan can refuse, with -1 and one sentence in 'err'.
-** Outputs and input gradients are overwritten; dparam is accumulated.
+** Contract, for every function of a plugin:
 **
-** Growth. New fields go last in their struct and raise SL_ABI_MINOR. List
-** elements (option, param, input) never grow, because that would change their
-** stride: that raises SL_ABI_MAJOR. */
+**   memory    The host owns every buffer until the call returns. No two buffers
+**             overlap. They are aligned to a real, not to a vector. Nothing
+**             outside of a buffer is read or written.
+**   outputs   Outputs and gradients of inputs are overwritten, every element;
+**             their contents before the call, and those of scratch, are
+**             undefined. dparam is added to.
+**   state     None: equal arguments give equal bits, in any order of calls.
+**   threads   Any thread, and several at once.
+**   failure   Kernels cannot fail and do not allocate. Only validate and plan
+**             can refuse: they return -1 and write one sentence of at most
+**             'cap' bytes, NUL included, into 'err'; else they return 0.
+**
+** Shapes are written (rows, columns), row-major; d(x) is the gradient of x and
+** has the shape of x. The host gives a plugin only tokens of the sequence, no
+** padding, and only queries that have a visible key.
+**
+** Growth. New fields go last in their struct and raise SL_ABI_MINOR. Elements
+** of lists (option, parameter, input) never grow, because that would change
+** their stride: that raises SL_ABI_MAJOR. */
 #ifndef SINKLAB_PLUGIN_H
 #define SINKLAB_PLUGIN_H
 #include <stddef.h>
@@ -37,25 +48,27 @@ typedef double real;
 #define SL(name) SL_PASTE (name, _f64, SL_ISA)
 #endif
 
-/* Claims (sl_plugin.flags). 'sinklab plugin check' verifies every one. */
+/* Declared properties (sl_plugin.properties): true for every input and every
+** option. 'sinklab plugin check' tests each one. */
 enum {
-  SL_NONNEGATIVE = 1,     /* every weight is >= 0 */
-  SL_SUMS_TO_ONE = 2,     /* every row of weights sums to 1 */
-  SL_SHIFT_INVARIANT = 4, /* adding a constant to the scores changes nothing */
-  SL_KINKED = 8,          /* the gradient jumps somewhere: check steps around */
-  SL_CAUSAL_ONLY = 16,    /* mixer: cannot do full or windowed attention */
-  SL_NULL_MASS = 32       /* weights are >= 0 and sum to at most 1: the rest is
-                          ** mass on nothing */
+  SL_NONNEGATIVE = 1, /* every weight is >= 0 */
+  SL_SUMS_TO_ONE = 2, /* every row of weights sums to 1 */
+  /* A constant added to a row of scores changes nothing (mixer: a vector added
+  ** to all rows of the input k). */
+  SL_SHIFT_INVARIANT = 4,
+  SL_KINKED = 8,       /* the gradient is discontinuous somewhere */
+  SL_CAUSAL_ONLY = 16, /* mixer: only causal attention without a window */
+  /* Weights are >= 0 and a row sums to at most 1; the rest is null mass. */
+  SL_NULL_MASS = 32
 };
 enum { SL_INT, SL_REAL, SL_BOOL, SL_CHOICE }; /* sl_option.type */
-/* How a parameter or the matrix of an input starts. SL_DEFAULT: a parameter at
-** 0, a matrix as the model's other matrices; SL_CONST: every element is
-** 'scale'; SL_NORMAL: from N(0, scale^2); SL_UNIFORM: from [-scale, scale). */
+/* Initial values of a parameter or of the matrix of an input. SL_DEFAULT: 0 for
+** a parameter, as the model's other matrices for a matrix; SL_CONST: every
+** element is 'scale'; SL_NORMAL: from N(0, scale^2); SL_UNIFORM: from
+** [-scale, scale). */
 enum { SL_DEFAULT, SL_CONST, SL_NORMAL, SL_UNIFORM };
-enum { SL_ZEROS = SL_DEFAULT }; /* of a parameter: the same, said plainly */
 
-/* A width that may depend on the width of a head: per_dhead * d_head + fixed.
-** Of a gate, d_head is the width of the head output that it gets. */
+/* A width in reals: per_dhead * d_head + fixed. {0, 0}: left out. */
 typedef struct sl_width {
   int per_dhead, fixed;
 } sl_width;
@@ -72,135 +85,169 @@ typedef struct sl_option {
   const char *const *choices; /* SL_CHOICE: names, ended by NULL */
 } sl_option;
 
-/* A learnable vector, one per head. */
+/* An option that is called like its field of 'config', a struct type. */
+#define SL_OPTION(type, config, field, def, min, max, choices, doc) \
+  { #field, doc, type, offsetof(config, field), def, min, max, choices }
+#define SL_OPTION_INT(config, field, def, min, max, doc) \
+  SL_OPTION (SL_INT, config, field, def, min, max, NULL, doc)
+#define SL_OPTION_REAL(config, field, def, min, max, doc) \
+  SL_OPTION (SL_REAL, config, field, def, min, max, NULL, doc)
+#define SL_OPTION_BOOL(config, field, def, doc) \
+  SL_OPTION (SL_BOOL, config, field, def, 0, 0, NULL, doc)
+#define SL_OPTION_CHOICE(config, field, def, choices, doc) \
+  SL_OPTION (SL_CHOICE, config, field, def, 0, 0, choices, doc)
+
+/* A learned vector, one per head; {0} ends a list. */
 typedef struct sl_param {
   const char *name, *doc;
   sl_width width;
   int init;
-  double scale;
+  double scale; /* of 'init' */
 } sl_param;
 
-/* A linear map z = W x of the layer input x, made and differentiated by the
-** host; W is the model's parameter layerN.<plugin>.<name>. There is no bias:
-** where one is wanted, it is a parameter that the kernel adds. A mixer whose
-** values are an input calls it 'v' (one row of d_out numbers a token):
-** measurements then know what its weights weigh. A gate has at most one input,
-** a mixer one to six. */
+/* A projection z = W x of the layer input x, computed and differentiated by the
+** host; {0} ends a list. W is the model's parameter layerN.<plugin>.<name>.
+** There is no bias: a kernel that wants one adds a parameter. A gate has at
+** most one input, a mixer 1 to 6. A mixer that has values as an input calls it
+** 'v', of width d_out: measurements use it for contributions. */
 typedef struct sl_input {
   const char *name;
-  sl_width width; /* per head */
-  int shared;     /* 1: one slice for all heads */
+  sl_width width; /* of z, per head */
+  int shared;     /* 1: all heads get the same z */
   int init;       /* of W */
-  double scale;
+  double scale;   /* of 'init' */
 } sl_input;
 
-/* Services of the host; may grow at the end. */
+/* An input per head with the default initial values. */
+#define SL_INPUT(name, per_dhead, fixed) \
+  { name, { per_dhead, fixed }, 0, SL_DEFAULT, 0 }
+
+/* Services of the host. */
 typedef struct sl_host {
-  uint32_t size;
-  void (*log) (int level, const char *msg); /* any thread */
-  /* c (m x n) = alpha op(a) op(b) + beta c, row-major; ta, tb: 1 transposes.
-  ** Any thread; allocates nothing. */
+  uint32_t size; /* in bytes */
+  /* Any thread. */
+  void (*log) (int level, const char *msg);
+  /* c = alpha op(a) op(b) + beta c; op transposes where ta or tb is 1. op(a) is
+  ** (m, k), op(b) (k, n), c (m, n), with lda, ldb, ldc reals from row to row.
+  ** Allocates nothing. Any thread. */
   void (*gemm) (int ta, int tb, int m, int n, int k, real alpha, const real *a,
                 int lda, const real *b, int ldb, real beta, real *c, int ldc);
 } sl_host;
 
-/* What every kernel receives; valid until it returns. */
+/* Arguments that every kernel gets. Positions and indices count from 0. */
 typedef struct sl_call {
   const sl_host *host;
-  const void *config; /* filled from Lua and range-checked; NULL if size 0 */
-  const real *param;  /* this head's, in declaration order */
-  real *scratch;      /* this thread's; contents undefined. row: n reals; a
-                      ** block of rows, a gate: none; mixer: as planned */
-  int head, heads;    /* which head (from 0), of how many */
-  int layer;          /* which layer of the model, from 0 */
-  int d_head;         /* as in sl_width */
-  int pos, first; /* row: absolute index (from 0) of the query (a block: of lane
-                  ** 0's) and of s[0]; gate: pos is the token's */
-  int length;     /* tokens of this sequence, padding left out */
-  double scale; /* of q.k in this layer: in a row's scores already, in a mixer's
-                  ** to be applied by it */
-  const real *seen; /* block: lane i sees the first seen[i] keys, no fewer than
-                  ** the lane before it (0: it is no query); else NULL */
+  const void *config; /* the options, in range; NULL if config_size is 0 */
+  const real *param;  /* this head's parameters, in the order of the list */
+  real *scratch;      /* row: n reals; block, gate: none; mixer: as planned */
+  int head, heads;    /* index of the head; heads of the layer */
+  int layer;          /* index of the layer */
+  int d_head;         /* width of queries and keys; gate: of the head output */
+  int position;       /* row, gate: of the query; block: of lane 0's query */
+  int first_key;      /* row, block: position of the key of s[0] */
+  int length;         /* tokens of the sequence */
+  double
+      scale; /* of q.k: in a row's scores already, to be applied by a mixer */
+  /* Block: (SL_QUERIES), integers: lane i sees the first visible_keys[i] keys,
+  ** no fewer than lane i - 1; 0 where lane i is no query. Else NULL. */
+  const real *visible_keys;
 } sl_call;
 
-/* (a) row: the n >= 1 visible scores of one query -> its weights. */
+/* Row kernel: from the n >= 1 scores of the visible keys of one query to their
+** weights. s, w, dw, ds are (n). */
 typedef struct sl_row_kernel {
+  /* (n) s -> (n) w. Any thread. */
   void (*forward) (const sl_call *c, int n, const real *s, real *w);
+  /* s and w of forward, (n) dw -> (n) ds; adds to dparam. Any thread. */
   void (*backward) (const sl_call *c, int n, const real *s, const real *w,
                     const real *dw, real *ds, real *dparam);
 } sl_row_kernel;
 
-/* Optional beside a row, for speed: the same for the 16 queries from pos on, a
-** lane each, over the same n keys, [key][lane] (sinklab/lanes.h). Where a lane
-** does not see a key, its score is the lowest finite real, its w and dw are 0,
-** and what the kernel writes there is cleared. The host calls rows where a
-** block does not fit (windows, short sequences), so the two must agree. */
+/* Block kernel, optional beside a row kernel, for speed: 16 queries at once,
+** position .. position + 15, a lane each (sinklab/lanes.h). s, w, dw, ds are
+** (n, SL_QUERIES): key by lane. Where a key is not visible to a lane, s is the
+** lowest finite real, w and dw are 0, and the host clears whatever the kernel
+** writes. The host calls the row kernel where a block does not fit (windows,
+** short sequences), so the two must agree. */
 enum { SL_QUERIES = 16 };
 typedef struct sl_block_kernel {
+  /* (n, 16) s -> (n, 16) w. Any thread. */
   void (*forward) (const sl_call *c, int n, const real *s, real *w);
+  /* s and w of forward, (n, 16) dw -> (n, 16) ds; adds to dparam. Any
+  ** thread. */
   void (*backward) (const sl_call *c, int n, const real *s, const real *w,
                     const real *dw, real *ds, real *dparam);
 } sl_block_kernel;
 
-/* (b) gate: head output o (n numbers) and projected input z -> y (n numbers). z
-** and dz are NULL for a gate without an input. */
+/* Gate kernel: from the output o of one head at one token and the projected
+** input z to the gated output y. o, y, dy, d_o are (n), n = d_head; z and dz
+** are (width of the input), or NULL for a gate without an input. */
 typedef struct sl_gate_kernel {
+  /* (n) o, z -> (n) y. Any thread. */
   void (*forward) (const sl_call *c, int n, const real *o, const real *z,
                    real *y);
+  /* o and z of forward, (n) dy -> (n) d_o, dz; adds to dparam. Any thread. */
   void (*backward) (const sl_call *c, int n, const real *o, const real *z,
                     const real *dy, real *d_o, real *dz, real *dparam);
 } sl_gate_kernel;
 
-/* One head of one sequence: t >= 1 tokens, padding left out; query i sees keys
-** lo[i] <= j < hi[i], of which there is one at least. Causal attention without
-** a window: lo[i] = 0 and hi[i] = i + 1. */
+/* One head of one sequence: t >= 1 tokens. lo and hi are (t): query i sees the
+** keys lo[i] <= j < hi[i], at least one. Causal attention without a window is
+** lo[i] = 0, hi[i] = i + 1. */
 typedef struct sl_shape {
-  int t, d_head, d_out;
+  int t, d_head, d_out; /* d_out: width of the output */
   const int *lo, *hi;
 } sl_shape;
 
-/* What a mixer asks of the host for one head of one sequence, in reals; d_out,
-** the width of its output, is d_head unless plan says otherwise. */
+/* Buffers that a mixer wants for one head of one sequence. The host calls plan
+** with both sizes 0 and d_out = d_head. */
 typedef struct sl_plan {
-  size_t saved, scratch;
-  int d_out;
+  size_t saved, scratch; /* in reals */
+  int d_out;             /* must not depend on t */
 } sl_plan;
 
-/* (c) mixer: the whole mechanism. in[i] is t x width(i), row-major, and NULL if
-** the options leave that input out; out is t x d_out. */
+/* Mixer kernel: the whole attention mechanism of one head of one sequence.
+** in[i] and din[i] are (t, width of input i), NULL where the options leave
+** input i out; out and dout are (t, d_out); saved holds what backward needs of
+** forward. */
 typedef struct sl_mixer_kernel {
-  /* Called on any thread, with the longest t that will follow (kernels get
-  ** every t up to it), d_head, and neither d_out nor lo and hi; d_out must not
-  ** depend on t. */
+  /* -> p, for sequences of 1 to sh->t tokens; sh->d_out, lo and hi are not set.
+  ** 0, or -1 and a sentence. Any thread. */
   int (*plan) (const void *config, const sl_shape *sh, sl_plan *p, char *err,
                size_t cap);
+  /* in -> (t, d_out) out, saved. Any thread. */
   void (*forward) (const sl_call *c, const sl_shape *sh, const real *const *in,
                    real *out, real *saved);
+  /* in, out and saved of forward, (t, d_out) dout -> din; adds to dparam. Any
+  ** thread. */
   void (*backward) (const sl_call *c, const sl_shape *sh, const real *const *in,
                     const real *out, const real *saved, const real *dout,
                     real *const *din, real *dparam);
-  /* t x t weights for sink analysis (every element written: 0 where a key is
-  ** not seen), or NULL: it has none. */
+  /* in -> (t, t) w, query by key, for measurements: 0 where a key is not
+  ** visible. Any thread. NULL: the mechanism has no weights. */
   void (*weights) (const sl_call *c, const sl_shape *sh, const real *const *in,
                    real *w);
 } sl_mixer_kernel;
 
+/* Constant, for as long as the plugin is loaded. */
 typedef struct sl_plugin {
   uint16_t abi_major, abi_minor;
-  uint32_t size; /* sizeof (sl_plugin) in the plugin's build */
+  uint32_t size; /* sizeof (sl_plugin) in the plugin's build, in bytes */
   const char *name, *version, *doc;
-  uint32_t flags; /* claims */
-  size_t config_size;
+  uint32_t properties;      /* declared: SL_NONNEGATIVE | ... */
+  size_t config_size;       /* of the struct that options fill, in bytes */
   const sl_option *options; /* these three lists and validate may be NULL */
   const sl_param *params;
   const sl_input *inputs;
+  /* Refuses a combination of options, each of them in range: 0, or -1 and a
+  ** sentence. Any thread. */
   int (*validate) (const void *config, char *err, size_t cap);
   const sl_row_kernel *row; /* exactly one of row, gate and mixer */
   const sl_gate_kernel *gate;
   const sl_mixer_kernel *mixer;
-  /* How options change the two lists, or NULL. It gets copies of them and may
-  ** change width ({0, 0}: left out), init, scale and shared. Equal configs,
-  ** equal lists. */
+  /* Options -> parameters and inputs: gets copies of the two lists and may
+  ** change width ({0, 0} leaves the element out), init, scale and shared. Any
+  ** thread. NULL: options change neither list. */
   void (*adapt) (const void *config, sl_param *params, sl_input *inputs);
   const sl_block_kernel *block; /* NULL, or beside row */
 } sl_plugin;

@@ -1,18 +1,20 @@
 /* sinklab/vmath.h - exp, exp - 1, log, tanh, the logistic function and softplus
 ** for vector loops.
 **
-** Scalar functions of 'real' without a branch or a call, so that a plain loop
+** Scalar functions of 'real', inlined and without a branch, so that a plain
+** loop
 **
 **     for (int j = 0; j < n; j++) w[j] = sl_expv (s[j] - max);
 **
-** becomes vector code with gcc and clang at -O3 (except f64 with gcc for plain
-** x86-64, which has no 64-bit comparison). Never compile with -ffast-math: it
-** removes the rounding trick and the special values below.
+** is vectorised by gcc and clang at -O3 (except f64 by gcc for baseline x86-64,
+** which has no 64-bit comparison). Never compile with -ffast-math: it removes
+** the rounding by SL_ROUND and the special values below.
 **
-** Largest error, in units in the last place of the result, over the whole range
-** (tests/check_vmath.c measures it against long double):
+** Largest error over the whole range, in units in the last place (ulp) of the
+** result (tests/check_vmath.c measures it against long double):
 **
 **                 f32     f64     special values
+**                 ulp     ulp
 **   sl_expv       1.0     1.0     exp (-inf) 0, overflow inf, underflow through
 **                                 the denormals to 0
 **   sl_expm1v     2.0     2.0     expm1 (-0) -0, expm1 (-inf) -1, overflow inf
@@ -27,11 +29,11 @@
 #include <sinklab/plugin.h>
 #include <string.h>
 
-/* Inlined whatever the size: a loop with a call in it is not vectorised. */
+/* Always inlined: a loop with a call in it is not vectorised. */
 #define SL_VMATH static inline __attribute__ ((always_inline, unused))
 
-/* How a real is laid out: mantissa bits, exponent bias, and the number whose
-** addition rounds to an integer and leaves it in the lowest bits. */
+/* Layout of a real: mantissa bits, exponent bias. x + SL_ROUND rounds x to an
+** integer and leaves it in the lowest bits. */
 #ifdef SL_SINGLE
 typedef uint32_t sl_bits;
 enum { SL_MANTISSA = 23, SL_BIAS = 127 };
@@ -39,9 +41,9 @@ enum { SL_MANTISSA = 23, SL_BIAS = 127 };
 #define SL_TWO_P 8388608.0f /* 2^SL_MANTISSA */
 #define SL_MIN_NORMAL 0x1p-126f
 #define SL_MAX_REAL 0x1.fffffep127f
-#define SL_EXP_LOW -104.0f /* exp is 0 below, infinite above the other */
-#define SL_EXP_HIGH 89.0f
-#define SL_EXP_NORMAL -87.336544f /* exp is a normal number from here on */
+#define SL_EXP_LOW -104.0f        /* exp (x) is 0 for smaller x */
+#define SL_EXP_HIGH 89.0f         /* exp (x) is inf for larger x */
+#define SL_EXP_NORMAL -87.336544f /* exp (x) is subnormal for smaller x */
 #else
 typedef uint64_t sl_bits;
 enum { SL_MANTISSA = 52, SL_BIAS = 1023 };
@@ -68,7 +70,7 @@ SL_VMATH real sl_from_bits (sl_bits b) {
   return x;
 }
 
-/* condition ? a : b, in bits: the compiler cannot make a branch of it. */
+/* condition (0 or 1) ? a : b, by bit masks so that there is no branch. */
 SL_VMATH real sl_choose (int condition, real a, real b) {
   const sl_bits mask = 0 - (sl_bits)condition;
   return sl_from_bits ((sl_to_bits (a) & mask) | (sl_to_bits (b) & ~mask));

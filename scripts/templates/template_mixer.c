@@ -1,24 +1,22 @@
-/* template_mixer.c - out_i = sum_j a_ij v_j with a_ij = scale q_i.k_j / m_i, over the
-** m_i keys that query i sees.
+/* template_mixer.c - out_i = sum_j a_ij v_j with a_ij = scale q_i.k_j / m_i,
+** over the m_i visible keys of query i.
 **
-** A mixer plugin: the whole mechanism of one head, from inputs that the host projects
-** to the head's output. Compile it as it is, run 'make check', then change a little
-** at a time:
+** Mixer: the whole mechanism of one head; inputs q, k, v (t, d), which the host
+** projects from the layer input, -> out (t, d), d = d_head. Compile it as it
+** is, run 'make check', then change one step at a time:
 **
-**   1. inputs: what is projected, how wide for each head; in[i] has a row per token.
-**   2. plan: how many reals of scratch, and of 'saved', which forward writes and
-**      backward reads.
+**   1. inputs: what is projected, and how wide per head; in[i] is (t, width).
+**   2. plan: reals of scratch, and of 'saved', which forward writes for backward.
 **   3. forward, and backward below it: every din is overwritten.
-**   4. weights: the map for the analysis of sinks; NULL if there is none.
-**   5. this comment: formula and source. */
+**   4. weights: the (t, t) weights for measurements; NULL if there are none.
+**   5. this comment: formula, source, shapes. */
 #include <sinklab/reduce.h>
 #include <string.h>
 
 enum { Q, K, V };
-static const sl_input inputs[] = { { .name = "q", .width = { 1, 0 } },
-                                   { .name = "k", .width = { 1, 0 } },
-                                   { .name = "v", .width = { 1, 0 } },
-                                   { 0 } };
+static const sl_input inputs[] = {
+  SL_INPUT ("q", 1, 0), SL_INPUT ("k", 1, 0), SL_INPUT ("v", 1, 0), { 0 }
+};
 
 static int plan (const void *config, const sl_shape *sh, sl_plan *p, char *err,
                  size_t cap) {
@@ -28,7 +26,7 @@ static int plan (const void *config, const sl_shape *sh, sl_plan *p, char *err,
   return 0;
 }
 
-/* Row i of a matrix with d numbers in a row. */
+/* Row i of x (t, d). */
 static const real *row (const real *x, int i, int d) {
   return x + (ptrdiff_t)i * d;
 }
@@ -38,6 +36,7 @@ static real factor (const sl_call *c, const sl_shape *sh, int i) {
   return (real)c->scale / (real)(sh->hi[i] - sh->lo[i]);
 }
 
+/* a_ij */
 static real weight (const sl_call *c, const sl_shape *sh, const real *const *in,
                     int i, int j) {
   const int d = sh->d_head;
@@ -58,8 +57,9 @@ static void forward (const sl_call *c, const sl_shape *sh,
     }
 }
 
-/* With da_ij = dout_i.v_j and f_i = scale / m_i: dv_j += a_ij dout_i,
-** dq_i += da_ij f_i k_j, dk_j += da_ij f_i q_i. */
+/* forward: out_i = sum_j a_ij v_j, a_ij = f_i q_i.k_j, f_i = scale / m_i
+** da_ij = dout_i.v_j, dv_j += a_ij dout_i, dq_i += da_ij f_i k_j,
+** dk_j += da_ij f_i q_i */
 static void backward (const sl_call *c, const sl_shape *sh,
                       const real *const *in, const real *out, const real *saved,
                       const real *dout, real *const *din, real *dparam) {
@@ -81,6 +81,7 @@ static void backward (const sl_call *c, const sl_shape *sh,
     }
 }
 
+/* w_ij = a_ij, (t, t) */
 static void weights (const sl_call *c, const sl_shape *sh,
                      const real *const *in, real *w) {
   const size_t t = (size_t)sh->t;

@@ -1,41 +1,36 @@
-/* template_row.c - w_i = exp (s_i / temperature) / sum_j exp (s_j / temperature).
+/* template_row.c - w_i = exp (s_i / temperature) / sum_j exp (s_j /
+** temperature).
 **
-** A row plugin: from the n visible scores of one query to its weights. Compile it
-** as it is, run 'make check', then change a little at a time:
+** Row: scores s (n) of the visible keys of one query -> weights w (n). Compile
+** it as it is, run 'make check', then change one step at a time:
 **
 **   1. forward: your formula. The scores may be huge, equal, or one alone.
 **   2. backward: ds_i = sum_j dw_j dw_j/ds_i. 's' and 'w' are those of forward.
-**   3. options, one line each; drop what you do not need (then the config, the
+**   3. options, one line each; drop them if you need none (then the config, the
 **      list and two fields at the end of this file go).
-**   4. flags: what you claim of the weights. 'sinklab plugin check' tries each.
-**   5. this comment: formula and source. */
+**   4. properties: what holds for the weights. 'sinklab plugin check' tests each.
+**   5. this comment: formula, source, shapes. */
 #include <sinklab/reduce.h>
-#include <sinklab/vmath.h>
 
 typedef struct config {
   double temperature;
 } config;
 
-static const sl_option options[] = { { .name = "temperature",
-                                       .doc = "scores are divided by this",
-                                       .type = SL_REAL,
-                                       .offset = offsetof (config, temperature),
-                                       .def = 1,
-                                       .min = 0.01,
-                                       .max = 100 },
+static const sl_option options[] = { SL_OPTION_REAL (
+                                         config, temperature, 1, 0.01, 100,
+                                         "scores are divided by this"),
                                      { 0 } };
 
 static void forward (const sl_call *c, int n, const real *restrict s,
                      real *restrict w) {
   const config *o = c->config;
   const real scale = (real)(1 / o->temperature), max = sl_row_max (n, s);
-  real over;
   for (int i = 0; i < n; i++) w[i] = sl_expv (scale * (s[i] - max));
-  over = 1 / sl_row_sum (n, w);
-  for (int i = 0; i < n; i++) w[i] *= over;
+  sl_row_scale (n, w, 1 / sl_row_sum (n, w));
 }
 
-/* ds_i = w_i (dw_i - sum_j w_j dw_j) / temperature */
+/* forward: w = softmax (z), z_i = s_i / temperature
+** ds_i = w_i (dw_i - sum_j w_j dw_j) / temperature */
 static void backward (const sl_call *c, int n, const real *s,
                       const real *restrict w, const real *restrict dw,
                       real *restrict ds, real *dparam) {
@@ -51,7 +46,8 @@ SL_PLUGIN = { SL_ABI,
               "template_row",
               "0.1",
               "softmax with a temperature",
-              .flags = SL_NONNEGATIVE | SL_SUMS_TO_ONE | SL_SHIFT_INVARIANT,
+              .properties =
+                  SL_NONNEGATIVE | SL_SUMS_TO_ONE | SL_SHIFT_INVARIANT,
               .config_size = sizeof (config),
               .options = options,
               .row = &row };

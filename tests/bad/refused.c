@@ -21,7 +21,7 @@ static void backward (const sl_call *c, int n, const real *s, const real *w,
   for (int i = 0; i < n; i++) ds[i] = dw[i];
 }
 
-/* What only some cases use. */
+/* Only some cases use these. */
 #define SOME static __attribute__ ((unused)) const
 SOME char *const names[] = { "one", "two", NULL };
 SOME char *const no_names[] = { NULL };
@@ -46,7 +46,7 @@ SOME sl_gate_kernel whole_gate = { gate, gate_backward };
 SOME sl_input input[] = { { .name = "z", .width = { 1, 0 } }, { 0 } };
 SOME sl_mixer_kernel no_mix = { 0 };
 
-/* The defaults: an option list that is right, no parameters. */
+/* The defaults: a correct option list, no parameters. */
 #define WHOLE \
   { "whole", "", SL_INT, offsetof (config, whole), 1, 0, 9, NULL }
 #define NUMBER \
@@ -64,10 +64,10 @@ SOME sl_mixer_kernel no_mix = { 0 };
 #define NAME NULL
 #elif defined CASE_no_doc
 #define DOC NULL
-#elif defined CASE_claims
-#define FLAGS 0x40
+#elif defined CASE_properties
+#define PROPERTIES 0x40
 #elif defined CASE_causal_only
-#define FLAGS SL_CAUSAL_ONLY
+#define PROPERTIES SL_CAUSAL_ONLY
 #elif defined CASE_no_shape
 #define ROW NULL
 #elif defined CASE_two_shapes
@@ -123,7 +123,7 @@ SOME sl_mixer_kernel no_mix = { 0 };
 #define CONFIG_SIZE 1 << 20
 #elif defined CASE_param_width
 #define PARAMS \
-  { "p", "", { 0, 0 }, SL_ZEROS, 0 }
+  { "p", "", { 0, 0 }, SL_DEFAULT, 0 }
 #elif defined CASE_param_init
 #define PARAMS \
   { "p", "", { 0, 1 }, 4, 0 }
@@ -131,9 +131,9 @@ SOME sl_mixer_kernel no_mix = { 0 };
 #define PARAMS \
   { "p", "", { 0, 1 }, SL_NORMAL, -1 }
 #elif defined CASE_param_twice
-#define PARAMS                          \
-  { "p", "", { 0, 1 }, SL_ZEROS, 0 }, { \
-    "p", "", { 0, 1 }, SL_ZEROS, 0      \
+#define PARAMS                            \
+  { "p", "", { 0, 1 }, SL_DEFAULT, 0 }, { \
+    "p", "", { 0, 1 }, SL_DEFAULT, 0      \
   }
 #elif defined CASE_differ_version
 #define OTHER_VERSION "2"
@@ -151,8 +151,8 @@ SOME sl_mixer_kernel no_mix = { 0 };
 #ifndef DOC
 #define DOC "refused"
 #endif
-#ifndef FLAGS
-#define FLAGS 0
+#ifndef PROPERTIES
+#define PROPERTIES 0
 #endif
 #ifndef ROW
 #define ROW &whole_row
@@ -191,19 +191,20 @@ SOME sl_option other_list[] = { OTHER_OPTIONS, { 0 } };
 static const sl_param params[] = { PARAMS, { 0 } };
 
 #ifdef CASE_option_endless
-/* Longer than the loader believes; ended all the same. */
+/* Longer than the limit of the loader, but ended. */
 static const sl_option endless[301] = { [0 ... 299] = WHOLE };
 #define FIRST endless
 #else
 #define FIRST list
 #endif
 
-/* Named so that a case without one of them still uses everything above. */
+/* Uses everything above, also in a case that lacks one of them. */
 #define PLUGIN(symbol, version, options)                                   \
   __attribute__ ((visibility ("default"))) extern const sl_plugin symbol;  \
-  const sl_plugin symbol = { ABI,         NAME,    version, DOC,    FLAGS, \
-                             CONFIG_SIZE, options, params,  INPUTS, NULL,  \
-                             ROW,         GATE,    MIX,     NULL,   BLOCK }
+  const sl_plugin symbol = {                                               \
+    ABI,    NAME, version, DOC,  PROPERTIES, CONFIG_SIZE, options, params, \
+    INPUTS, NULL, ROW,     GATE, MIX,        NULL,        BLOCK            \
+  }
 
 #ifndef CASE_only_f64
 PLUGIN (sinklab_plugin_f32, OTHER_VERSION, other_list);

@@ -28,13 +28,16 @@ static void backward (const sl_call *c, int n, const real *o, const real *z,
 
 static const sl_gate_kernel gate = { forward, backward };
 
-#ifdef CASE_gate_claims
-#define FLAGS SL_NONNEGATIVE
+#ifdef CASE_gate_declares_weights
+#define PROPERTIES SL_NONNEGATIVE
 #else
-#define FLAGS 0
+#define PROPERTIES 0
 #endif
 
-SL_PLUGIN = { SL_ABI,         CASE_NAME,
-              "1.0",          "wrong on purpose",
-              .flags = FLAGS, .inputs = inputs,
+SL_PLUGIN = { SL_ABI,
+              CASE_NAME,
+              "1.0",
+              "wrong on purpose",
+              .properties = PROPERTIES,
+              .inputs = inputs,
               .gate = &gate };

@@ -81,14 +81,17 @@ static void weights (const sl_call *c, const sl_shape *sh,
 static const sl_mixer_kernel mixer = { plan, forward, backward, weights };
 
 #ifdef CASE_mixer_shift_unseen
-#define FLAGS SL_SHIFT_INVARIANT
+#define PROPERTIES SL_SHIFT_INVARIANT
 #elif defined CASE_mixer_not_causal_only
-#define FLAGS SL_CAUSAL_ONLY
+#define PROPERTIES SL_CAUSAL_ONLY
 #else
-#define FLAGS SL_NONNEGATIVE
+#define PROPERTIES SL_NONNEGATIVE
 #endif
 
-SL_PLUGIN = { SL_ABI,         CASE_NAME,
-              "1.0",          "wrong on purpose",
-              .flags = FLAGS, .inputs = inputs,
+SL_PLUGIN = { SL_ABI,
+              CASE_NAME,
+              "1.0",
+              "wrong on purpose",
+              .properties = PROPERTIES,
+              .inputs = inputs,
               .mixer = &mixer };

@@ -39,28 +39,28 @@ SOME void logistic_backward (int n, const real *w, const real *dw, real *ds,
 
 #define FORWARD softmax (n, s, w);
 #define BACKWARD softmax_backward (n, w, dw, ds, 1);
-#define FLAGS SL_NONNEGATIVE | SL_SUMS_TO_ONE | SL_SHIFT_INVARIANT
+#define PROPERTIES SL_NONNEGATIVE | SL_SUMS_TO_ONE | SL_SHIFT_INVARIANT
 #define PARAMS NULL
 #define OPTIONS NULL
 #define CONFIG_SIZE 0
 #define VALIDATE NULL
 
 #if defined CASE_wrong_backward
-/* A row of weights sums to one, so a plain sum of outputs would hide this. */
+/* Weights sum to 1, so the gradient of their plain sum is 0 and hides this. */
 #undef BACKWARD
 #define BACKWARD softmax_backward (n, w, dw, ds, -3);
 
 #elif defined CASE_keeps_state
-/* After a row of 33 keys, rows of two come out otherwise. */
-static int seen;
+/* After a row of 33 keys, rows of two keys get other weights. */
+static int had_33;
 #undef FORWARD
-#define FORWARD          \
-  softmax (n, s, w);     \
-  if (n == 33) seen = 1; \
-  if (n == 2 && seen) w[0] *= (real)0.5;
+#define FORWARD            \
+  softmax (n, s, w);       \
+  if (n == 33) had_33 = 1; \
+  if (n == 2 && had_33) w[0] *= (real)0.5;
 
 #elif defined CASE_shares_memory
-/* Right on one thread. */
+/* Correct on one thread. */
 #include <sched.h>
 static real held[64];
 #undef FORWARD
@@ -97,8 +97,8 @@ static real held[64];
   if (c->scratch[0] > (real)1e5) w[0] *= (real)0.5;
 
 #elif defined CASE_leaves_unwritten
-#undef FLAGS
-#define FLAGS 0
+#undef PROPERTIES
+#define PROPERTIES 0
 #undef FORWARD
 #define FORWARD                      \
   real all[64];                      \
@@ -125,8 +125,8 @@ static const sl_param params[] = { { "gain", "", { 0, 1 }, SL_CONST, 1 },
 #endif
 #undef PARAMS
 #define PARAMS params
-#undef FLAGS
-#define FLAGS 0
+#undef PROPERTIES
+#define PROPERTIES 0
 #undef FORWARD
 #define FORWARD      \
   softmax (n, s, w); \
@@ -140,8 +140,8 @@ static const sl_param params[] = { { "gain", "", { 0, 1 }, SL_CONST, 1 },
   dparam[0] ADD sum;
 
 #elif defined CASE_not_nonnegative
-#undef FLAGS
-#define FLAGS SL_NONNEGATIVE
+#undef PROPERTIES
+#define PROPERTIES SL_NONNEGATIVE
 #undef FORWARD
 #define FORWARD \
   for (int i = 0; i < n; i++) w[i] = s[i] / 8;
@@ -151,22 +151,22 @@ static const sl_param params[] = { { "gain", "", { 0, 1 }, SL_CONST, 1 },
 
 #elif defined CASE_not_one || defined CASE_not_null_mass || \
     defined CASE_not_invariant
-#undef FLAGS
+#undef PROPERTIES
 #ifdef CASE_not_one
-#define FLAGS SL_SUMS_TO_ONE
+#define PROPERTIES SL_SUMS_TO_ONE
 #elif defined CASE_not_null_mass
-#define FLAGS SL_NULL_MASS
+#define PROPERTIES SL_NULL_MASS
 #else
-#define FLAGS SL_SHIFT_INVARIANT
+#define PROPERTIES SL_SHIFT_INVARIANT
 #endif
 #undef FORWARD
 #define FORWARD logistic (n, s, w, 1);
 #undef BACKWARD
 #define BACKWARD logistic_backward (n, w, dw, ds, 1);
 
-#elif defined CASE_kink_not_claimed
-#undef FLAGS
-#define FLAGS SL_NONNEGATIVE
+#elif defined CASE_kink_not_declared
+#undef PROPERTIES
+#define PROPERTIES SL_NONNEGATIVE
 #undef FORWARD
 #define FORWARD \
   for (int i = 0; i < n; i++) w[i] = s[i] > 0 ? s[i] : 0;
@@ -188,7 +188,7 @@ static volatile int forever = 1;
   while (n == 7 && forever) {}
 
 #elif defined CASE_leaves
-/* Ends the process that it runs in. */
+/* Ends its process. */
 #include <stdlib.h>
 #undef FORWARD
 #define FORWARD      \
@@ -196,8 +196,8 @@ static volatile int forever = 1;
   if (n == 5) _Exit (3);
 
 #elif defined CASE_overflows
-#undef FLAGS
-#define FLAGS 0
+#undef PROPERTIES
+#define PROPERTIES 0
 #undef FORWARD
 #define FORWARD                                               \
   real sum = 0;                                               \
@@ -205,8 +205,8 @@ static volatile int forever = 1;
   for (int i = 0; i < n; i++) w[i] /= sum;
 
 #elif defined CASE_single_differs
-#undef FLAGS
-#define FLAGS 0
+#undef PROPERTIES
+#define PROPERTIES 0
 #define SHRINK (sizeof (real) == 4 ? (real)0.999 : 1)
 #undef FORWARD
 #define FORWARD      \
@@ -215,8 +215,8 @@ static volatile int forever = 1;
     for (int i = 0; i < n; i++) w[i] *= SHRINK;
 
 #elif defined CASE_short_rows_only
-#undef FLAGS
-#define FLAGS 0
+#undef PROPERTIES
+#define PROPERTIES 0
 #undef FORWARD
 #define FORWARD softmax (n > 65536 ? 65536 : n, s, w);
 
@@ -228,7 +228,7 @@ static volatile int forever = 1;
   for (volatile long i = 0; n > 64 && i < 1000000L * n;) i++;
 
 #elif defined CASE_accepts_zero
-/* The range of the option holds 0, which the kernel divides by. */
+/* The range of the option includes 0, by which the kernel divides. */
 typedef struct config {
   double temperature;
 } config;
@@ -262,7 +262,7 @@ static int validate (const void *given, char *err, size_t cap) {
   const config *o = given;
   if (!o->flag) return 0;
 #ifdef CASE_err_too_long
-  /* 124 bytes, whatever the host has room for. */
+  /* 124 bytes, without regard to the size of err. */
   (void)cap;
   memset (err, 'x', 123);
   err[123] = '\0';
@@ -281,11 +281,11 @@ static int validate (const void *given, char *err, size_t cap) {
 #define VALIDATE validate
 
 #elif defined CASE_block_differs
-/* The lanes that see fewer keys are divided by the sum of all the same. */
+/* Adds 1e-3 to the sum of lanes that have masked keys. */
 #define BLOCK &block
 static void forward_block (const sl_call *c, int n, const real *s, real *w) {
   for (int i = 0; i < SL_QUERIES; i++) {
-    real sum = (int)c->seen[i] < n ? (real)1e-3 : 0;
+    real sum = (int)c->visible_keys[i] < n ? (real)1e-3 : 0;
     for (int j = 0; j < n; j++) {
       w[j * SL_QUERIES + i] = (real)exp (s[j * SL_QUERIES + i]);
       sum += w[j * SL_QUERIES + i];
@@ -309,15 +309,15 @@ static void backward_block (const sl_call *c, int n, const real *s,
 static const sl_block_kernel block = { forward_block, backward_block };
 
 #elif defined CASE_block_past_end
-/* A block of zeros, and one more. */
+/* Zeros in the block and in the element after it. */
 #undef FORWARD
 #define FORWARD \
   for (int i = 0; i < n; i++) w[i] = 0 * s[i];
 #undef BACKWARD
 #define BACKWARD \
   for (int i = 0; i < n; i++) ds[i] = 0 * dw[i];
-#undef FLAGS
-#define FLAGS SL_NONNEGATIVE
+#undef PROPERTIES
+#define PROPERTIES SL_NONNEGATIVE
 #define BLOCK &block
 static void forward_block (const sl_call *c, int n, const real *s, real *w) {
   (void)c, (void)s;
@@ -358,7 +358,7 @@ SL_PLUGIN = { SL_ABI,
               CASE_NAME,
               "1.0",
               "wrong on purpose",
-              .flags = FLAGS,
+              .properties = PROPERTIES,
               .config_size = CONFIG_SIZE,
               .options = OPTIONS,
               .params = PARAMS,

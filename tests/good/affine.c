@@ -1,6 +1,6 @@
 /* affine.c - a row plugin with an option of every type and learned parameters:
 ** w_i = gain tanh (s_i + shift) + c_{i mod d_head} / n, times 'factor'.
-** For tests: it is smooth, and no two parameters act alike. */
+** For tests: smooth, and each parameter has a different effect. */
 #include <math.h>
 #include <sinklab/plugin.h>
 #include <stdio.h>
@@ -13,18 +13,16 @@ typedef struct config {
 static const char *const kinds[] = { "plain", "negated", NULL };
 
 static const sl_option options[] = {
-  { "count", "a whole number", SL_INT, offsetof (config, count), 3, -2, 7,
-    NULL },
-  { "factor", "times this", SL_REAL, offsetof (config, factor), 1, 0.25, 4,
-    NULL },
-  { "flag", "yes or no", SL_BOOL, offsetof (config, flag), 1, 0, 0, NULL },
-  { "kind", "one of two", SL_CHOICE, offsetof (config, kind), 0, 0, 0, kinds },
+  SL_OPTION_INT (config, count, 3, -2, 7, "a whole number"),
+  SL_OPTION_REAL (config, factor, 1, 0.25, 4, "times this"),
+  SL_OPTION_BOOL (config, flag, 1, "yes or no"),
+  SL_OPTION_CHOICE (config, kind, 0, kinds, "one of two"),
   { 0 }
 };
 
 static const sl_param params[] = {
   { "gain", "times this", { 0, 1 }, SL_CONST, 1 },
-  { "shift", "added to the scores", { 0, 1 }, SL_ZEROS, 0 },
+  { "shift", "added to the scores", { 0, 1 }, SL_DEFAULT, 0 },
   { "c", "added to the weights", { 1, 0 }, SL_NORMAL, 0.5 },
   { 0 }
 };

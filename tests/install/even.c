@@ -19,5 +19,6 @@ SL_PLUGIN = { SL_ABI,
               "even",
               "1.0",
               "Equal weights on all visible keys, whatever the scores.",
-              .flags = SL_NONNEGATIVE | SL_SUMS_TO_ONE | SL_SHIFT_INVARIANT,
+              .properties =
+                  SL_NONNEGATIVE | SL_SUMS_TO_ONE | SL_SHIFT_INVARIANT,
               .row = &row };

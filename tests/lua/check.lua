@@ -61,6 +61,19 @@ function check.close(got, want, atol, rtol, what)
   end
 end
 
+-- Functions check.NAME(got, bound, what): two numbers that compare as it says.
+for name, holds in pairs {
+  above = function(a, b) return a > b end, below = function(a, b) return a < b end,
+  at_least = function(a, b) return a >= b end, at_most = function(a, b) return a <= b end,
+} do
+  check[name] = function(got, bound, what)
+    if type(got) ~= "number" or not holds(got, bound) then
+      fail(2, "%sgot %s, want a number %s %s", prefix(what), show(got),
+        name:gsub("_", " "), show(bound))
+    end
+  end
+end
+
 --- The text contains `part` (plain, not a pattern).
 function check.contains(text, part, what)
   if type(text) ~= "string" or not text:find(part, 1, true) then

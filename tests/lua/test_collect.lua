@@ -12,7 +12,7 @@ local lengths = core.tensor({ 9, 4, 9, 1, 9, 7 }, "f64")
 local watched = { "columns", "share", "norms", "logits" }
 local all = { measures = watched, maps = true, thresholds = { 0.1, 0.2 } }
 
---- Every number and tensor of a is that of b.
+--- Every number and tensor of a is that of b, NaN where it is NaN.
 local function same(a, b, path)
   for key, v in pairs(a) do
     local w, at = b[key], path .. "." .. tostring(key)
@@ -20,12 +20,13 @@ local function same(a, b, path)
       check.equal(type(w), "table", at)
       same(v, w, at)
     elseif core.is_tensor(v) then
-      local nan_a, nan_b = core.ne(v, v), core.ne(w, w)
-      check.close((nan_a - nan_b):abs():max():item(), 0, 0, 0, at .. " NaN")
-      check.close(core.where(nan_a, v * 0, v):totable() and
-        core.where(nan_a, core.zeros(v.shape, v.dtype), v - w):abs():max():item(), 0,
-        1e-13, 0, at)
-    elseif v == v or w == w then
+      local nan = core.ne(v, v)
+      check.equal(core.ne(w, w):totable(), nan:totable(), at .. ": NaN")
+      local gap = core.where(nan, core.zeros(v.shape, v.dtype), v - w)
+      check.close(gap:abs():max():item(), 0, 1e-13, 0, at)
+    elseif v ~= v then
+      check.equal(w ~= w, true, at .. ": NaN")
+    else
       check.close(w, v, 1e-13, 0, at)
     end
   end

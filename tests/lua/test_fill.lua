@@ -140,7 +140,7 @@ check.test("a program that fails is not checked", function()
   end)
   program:want(w)
   program:loss(loss)
-  check.equal(program:check() < 1e-9, true)
+  check.below(program:check(), 1e-9)
   bad = true
   check.raises("bad sample", program.check, program)
 end)
@@ -196,7 +196,7 @@ check.test("a task trains with it, and sees every sequence once", function()
     seen[#seen + 1] = { step, first_sample }
   end })
   check.equal(log.steps, 20)
-  check.equal(log.log[20].loss < log.log[1].loss, true, "the loss falls")
+  check.below(log.log[20].loss, log.log[1].loss, "the loss falls")
   check.equal(log.eval.samples, 16)
   -- recording; 20 steps of 4 shards; 8 shards of evaluation
   check.equal(#seen, 1 + 20 * 4 + 8)

@@ -131,8 +131,8 @@ check.test("a change beside the unchanged model", function()
   check.contains(r.out, "softmax1 in layers 2 3")
   local changed = record("g").results["change-1"]
   check.close(changed.loss_change, changed.loss - changed.loss_before, 1e-12, 0)
-  check.equal(changed.heads[9].row_mass < 0, true, "softmax1 leaves mass in layer 2")
-  check.equal(math.abs(changed.heads[1].row_mass) < 1e-6, true, "layer 1 is softmax")
+  check.below(changed.heads[9].row_mass, 0, "softmax1 leaves mass in layer 2")
+  check.below(math.abs(changed.heads[1].row_mass), 1e-6, "layer 1 is softmax")
   -- Every measurement has its change: heads, and the residual stream by layer.
   local before = record("g").results.sinks.sinks
   for i, head in ipairs(before.heads) do
@@ -154,7 +154,7 @@ check.test("a change beside the unchanged model", function()
   local got = record "j"
   check.equal({ got.options.mechanism, got.options.model },
     { "sinklogit:init=9", stories })
-  check.equal(got.results["change-1"].sinks.row_mass.mean < 0.5, true)
+  check.below(got.results["change-1"].sinks.row_mass.mean, 0.5)
   r = sinks(stories, "--prompt=The cat sat.", "--drop-first", "--zero=1:1,1:2",
     "--out=h")
   check.contains(r.out, "drop first")
@@ -253,7 +253,7 @@ check.test("a planted difference is found, and its size is that of the maps", fu
   end
   local found = lab.lm.contrast(model, list, classes, { permutations = 199 })
   check.equal({ found[1].layer, found[1].head }, { 2, 3 })
-  check.equal(found[1].p_family <= 0.01, true, "p " .. found[1].p_family)
+  check.at_most(found[1].p_family, 0.01, "p " .. found[1].p_family)
   check.close(found[1].mean_0, sums[1][1] / sums[1][2], 1e-6, 0)
   check.close(found[1].mean_1, sums[2][1] / sums[2][2], 1e-6, 0)
   check.close(found[1].difference, found[1].mean_1 - found[1].mean_0, 1e-7, 0)
@@ -270,7 +270,7 @@ check.test("classes that mean nothing are not found", function()
   end
   for _, labels in ipairs { classes, sequences } do
     local found = lab.lm.contrast(model, list, labels, { permutations = 199 })
-    check.equal(found[1].p_family > 0.05, true, "p " .. found[1].p_family)
+    check.above(found[1].p_family, 0.05, "p " .. found[1].p_family)
   end
 end)
 
@@ -282,7 +282,7 @@ check.test("two classes of sequences", function()
     if s > 8 then for i = 2, 12 do ids[i] = ids[1] end end
   end
   local found = lab.lm.contrast(model, list, classes, { permutations = 199 })
-  check.equal(found[1].p_family <= 0.01, true, "p " .. found[1].p_family)
+  check.at_most(found[1].p_family, 0.01, "p " .. found[1].p_family)
   check.equal({ found.n0, found.n1 }, { 8, 8 })
 end)
 

@@ -1,6 +1,7 @@
 --- test_lm_sinks.lua - sinks of language models, losses, and what changes do to them.
 local lab = require "sinklab"
 local check = require "check"
+local process = require "process"
 local models = arg[0]:match "^(.*)/lua/[^/]*$" .. "/models/"
 
 local sinker = assert(lab.lm.open(models .. "llm/bb_sink_1L1H-f32.gguf"))
@@ -25,7 +26,7 @@ check.test("the one-layer model sinks with its first token and not without", fun
   check.equal(lab.lm.sinks(sinker, ids):sink_k(1), 100.0, "its own text")
   local with = lab.lm.sinks(sinker, some(20, 64, 3, 68, 1), { batch = 4 })
   local without = lab.lm.sinks(sinker, some(20, 64, 3, 68), { batch = 4 })
-  check.equal(with:sink_k(1) >= 97, true, "with: " .. with:sink_k(1))
+  check.at_least(with:sink_k(1), 97, "with: " .. with:sink_k(1))
   check.equal(without:sink_k(1), 0.0, "without")
 end)
 
@@ -158,21 +159,31 @@ check.test("classes of rows", function()
     0, "1")
 end)
 
+-- In a process of its own: VmHWM is the highest memory of a process in its life, so
+-- an earlier test could hide the growth.
 check.test("memory does not grow with the square of the length", function()
-  local model = lab.lm.random { layers = 1, d_model = 8, heads = 2, vocab = 32 }
-  -- 268 MB in f32 if one head's weights were held.
-  local long = some(1, 8192, 0, 32)
-  local function peak()
-    local file = io.open "/proc/self/status"
-    local kb = file and file:read "a":match "VmHWM:%s*(%d+)"
-    if file then file:close() end
-    return kb and tonumber(kb) / 1024 or 0
+  if not io.open "/proc/self/status" then
+    print "skipped: memory of a process: there is no /proc here"
+    return
   end
-  local before = peak()
-  local found = lab.lm.sinks(model, long, { loss = false })
-  check.equal(found.tokens, 8192)
-  local grown = peak() - before
-  if grown > 64 then error(("memory grew by %.0f MB"):format(grown)) end
+  local script = process.write(process.folder "lm_memory" .. "/memory.lua", [[
+    local lab = require "sinklab"
+    local function peak()
+      local file <close> = assert(io.open "/proc/self/status")
+      return tonumber(file:read "a":match "VmHWM:%s*(%d+)") / 1024
+    end
+    local model = lab.lm.random { layers = 1, d_model = 8, heads = 2, vocab = 32 }
+    local ids = {}
+    for i = 1, 8192 do ids[i] = i * i % 31 end
+    local before = peak()
+    local found = lab.lm.sinks(model, { ids }, { loss = false })
+    print(found.tokens, peak() - before)]])
+  local r = process.run { "run", script }
+  check.equal(r.code, 0, r.err)
+  local tokens, grown = r.out:match "(%d+)%s+(%S+)"
+  check.equal(tokens, "8192")
+  -- In MB; 268 in f32 if one head's weights were held.
+  check.below(tonumber(grown), 64)
 end)
 
 -- Changes.
@@ -228,7 +239,7 @@ end)
 check.test("masking the first key changes the sink, not the positions", function()
   local effects = lab.lm.intervene(sinker, some(3, 32, 3, 68, 1), {
     { mask = 1, heads = "all" }, { name = "only a name", zero = true } })
-  check.equal(effects[1].sinks:sink_k(1) < 50, true)
+  check.below(effects[1].sinks:sink_k(1), 50)
   check.equal(effects[1].loss_change ~= 0, true)
   check.equal(effects[2].heads[1].first_mean, 0.0) -- weights are as before
   check.contains(tostring(effects), "mask 1 in all")
@@ -238,7 +249,7 @@ end)
 check.test("a change of mechanism shows in loss and sinks", function()
   local effects = lab.lm.intervene(sinker, some(3, 32, 3, 68, 1), {
     { mechanism = "softmax1" }, { mechanism = { "sinklogit", init = 20 } } })
-  check.equal(effects[1].heads[1].row_mass < 0, true, "softmax1 leaves mass")
+  check.below(effects[1].heads[1].row_mass, 0, "softmax1 leaves mass")
   check.close(effects[2].sinks.heads[1].row_mass, 0, 1e-3, 0, "a large logit takes all")
 end)
 

@@ -34,7 +34,7 @@ check.test("every method of a tensor that is an operation is lab's as well", fun
       n = n + 1
     end
   end
-  check.equal(n > 30, true)
+  check.above(n, 30)
   check.equal(list(lab.where(tensor { 1, 0 }, tensor { 2, 2 }, 9)), { 2., 9. })
 end)
 

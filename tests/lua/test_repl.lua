@@ -83,7 +83,7 @@ check.test("globals, fields and methods", function()
     { "lab.optim.adam", "", "adam adamw" }, { "deep.inner.va", "", "value vary" },
     { "x:softm", "ax", "softmax" }, { "x.sha", "pe", "shape" },
     { "x:sha", "", "" }, { "task:ba", "tch", "batch" }, { "m:forw", "ard", "forward" },
-    { "m.seq", "_len", "seq_len" }, { "relu.cla", "ims", "claims" },
+    { "m.seq", "_len", "seq_len" }, { "relu.prop", "erties", "properties" },
     { "object:", "", "far near" }, { "nothing.at", "", "" }, { "1 + ", "", "" },
     { "-- thr", "", "" }, { "print(x:softm", "ax", "softmax" },
     { "for i = 1, 2 do\n  thr", "eshold", "threshold" },

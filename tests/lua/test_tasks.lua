@@ -139,7 +139,8 @@ check.test("retrieval: the value of the asked key", function()
   local asked = {}
   for s, x in ipairs(batch.x) do
     local j, a, keys = batch.trigger[s] // 1 + 1, batch.asked[s] // 1 + 1, {}
-    check.equal(a >= 2 and a < j, true)
+    check.at_least(a, 2)
+    check.below(a, j)
     asked[a] = true
     check.equal(x[1], { 1., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0. })
     for i = 2, L do
@@ -286,7 +287,9 @@ check.test("backcopy: after a trigger the token before it, else a bigram of the 
   end
   -- Mean surprise against the chain's own entropy, row by row, would repeat the sampler;
   -- that rare pairs are as rare as they should be shows in the mean.
-  check.equal(rows > 1000 and least / rows > 1.8 and least / rows < 2.6, true)
+  check.above(rows, 1000)
+  check.above(least / rows, 1.8)
+  check.below(least / rows, 2.6)
 end)
 
 check.test("backcopy: frequencies of what a letter is followed by", function()
@@ -343,7 +346,8 @@ check.test("backcopy: variants, BOS tokens and the delimiter", function()
       end
     end
   end
-  check.equal(copies / at > 0.2 and copies / at < 0.5, true, copies .. " of " .. at)
+  check.above(copies / at, 0.2, copies .. " of " .. at)
+  check.below(copies / at, 0.5, copies .. " of " .. at)
   local single, pairs_of = corpus()
   task, batch = rows { variant = "dormant_markov" }
   for s, x in ipairs(batch.x) do
@@ -363,12 +367,12 @@ check.test("backcopy: variants, BOS tokens and the delimiter", function()
         tokens = tokens + 1
         if x[i] == 66 then delimiters = delimiters + 1 end
       else
-        check.equal(x[i] < 65, true, "a letter follows the delimiter")
+        check.below(x[i], 65, "a letter follows the delimiter")
       end
     end
   end
   check.close(delimiters / tokens, 0.2, 4 * math.sqrt(0.16 / tokens), 0, "delimiters")
-  check.equal(single.e > 0, true)
+  check.above(single.e, 0)
   check.raises("option 'variant' is 'bmm'; it must be bbm, markov, dormant_markov, "
     .. "interpolate or icl (did you mean 'bbm'?)", lab.task.backcopy, { variant = "bmm" })
   check.raises("lab.task.backcopy: nowhere.txt: No such file or directory",
@@ -400,7 +404,7 @@ check.test("every task of the list is there, and learns a step", function()
     local model = lab.model.transformer { task = task, d_model = task.d_model or 8 }
     local log = lab.train(model, task, { steps = 2, batch = 8, eval = 8, quiet = true })
     check.equal(log.steps, 2, entry[1])
-    check.equal(log.loss == log.loss and log.loss < math.huge, true, entry[1])
+    check.below(log.loss, math.huge, entry[1])
   end
 end)
 

@@ -26,10 +26,12 @@ check.test("a training says how it went", function()
   check.equal(seen, { 10, 20, 25 })
   check.equal(#log.log, 3)
   check.equal({ log.log[3].step, log.log[3].loss, log.log[3].lr }, { 25, log.loss, 1e-2 })
-  check.equal(log.log[3].time <= log.wall_s and log.steps_per_s > 0, true)
+  check.at_most(log.log[3].time, log.wall_s)
+  check.above(log.steps_per_s, 0)
   -- 16 sequences in 8 groups are shards of 2: all 50 are whole shards.
   check.equal(log.eval.samples, 50)
-  check.equal(log.eval.mse > 0 and log.eval.max_abs_error > 0, true)
+  check.above(log.eval.mse, 0)
+  check.above(log.eval.max_abs_error, 0)
   check.equal(train(make(), { steps = 3 }).eval, nil)
   check.equal(train(make(), { steps = 0 }).steps, 0)
 end)
@@ -46,12 +48,12 @@ end)
 check.test("training learns, and repeats by its seeds", function()
   local a, b, c = make(), make(), make()
   local log = train(a, { steps = 400, seed = 5 })
-  check.equal(log.loss < 0.2 * log.log[1].loss, true,
+  check.below(log.loss, 0.2 * log.log[1].loss,
     ("loss %g after %g"):format(log.loss, log.log[1].loss))
   train(b, { steps = 400, seed = 5 })
   check.equal(a.params.flat:totable(), b.params.flat:totable())
   train(c, { steps = 400, seed = 6 })
-  check.equal(lab.max_abs_error(a.params.flat, c.params.flat):item() > 1e-6, true)
+  check.above(lab.max_abs_error(a.params.flat, c.params.flat):item(), 1e-6)
 end)
 
 check.test("stop tests", function()
@@ -60,7 +62,7 @@ check.test("stop tests", function()
   for reason, stop in pairs(reasons) do
     local log = train(make(), { steps = 1000, stop = stop })
     check.equal(log.stopped_by, reason)
-    check.equal(log.steps < 1000, true)
+    check.below(log.steps, 1000)
   end
   -- The model that passed the test is kept: no step was made.
   check.equal(train(make(), { stop = { max_abs_error = 10 } }).steps, 0)
@@ -104,7 +106,7 @@ check.test("optimisers are plain tables with their defaults", function()
   for _, optimizer in ipairs { lab.optim.sgd { lr = 0.1, momentum = 0.9, clip_norm = 1 },
     lab.optim.adamw { lr = 1e-2 } } do
     local log = train(make(), { steps = 300, optimizer = optimizer, log_every = 1 })
-    check.equal(log.loss < log.log[1].loss, true, optimizer.kind)
+    check.below(log.loss, log.log[1].loss, optimizer.kind)
   end
 end)
 
@@ -126,7 +128,7 @@ check.test("a task without a largest error", function()
   local log = lab.train(model, ids, { steps = 60, batch = 8, quiet = true, eval = 8,
     optimizer = lab.optim.adam { lr = 1e-2 }, log_every = 1 })
   check.equal({ log.max_abs_error, log.eval.max_abs_error, log.eval.mse }, {})
-  check.equal(log.eval.loss < log.log[1].loss, true)
+  check.below(log.eval.loss, log.log[1].loss)
   check.raises("task 'ids' has no largest error for stop.max_abs_error to test",
     lab.train, model,
     ids, { stop = { max_abs_error = 0.1 } })

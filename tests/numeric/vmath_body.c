@@ -122,7 +122,7 @@ static void special_values (const struct function *f) {
   check_block (f, x);
 }
 
-/* sl_lanes_exp_down against sl_lanes_exp: the same bits, but near the smallest
+/* sl_lanes_exp_nonpositive against sl_lanes_exp: the same bits, but near the smallest
 ** normal number the same within an ulp, and 0 below it. */
 static void check_down (void) {
   const real low = SL_EXP_NORMAL, close = (real)0.8 * low;
@@ -136,7 +136,7 @@ static void check_down (void) {
     if (block == 0) x[0] = 0, x[1] = -(real)INFINITY;
     if (block == 1) x[0] = -(real)NAN, x[1] = (real)NAN;
     if (block == 2) x[0] = low, x[1] = -SL_MAX_REAL;
-    sl_store (y, sl_lanes_exp_down (sl_load (x)));
+    sl_store (y, sl_lanes_exp_nonpositive (sl_load (x)));
     sl_store (want, sl_lanes_exp (sl_load (x)));
     for (int i = 0; i < SL_LANES; i++) {
       const int same = x[i] < low     ? y[i] == 0

@@ -28,7 +28,7 @@ attention.mechanism = schema.core("lab.mechanism", {
   doc = [[A mechanism: a plugin with the values of its options.
 
   It has the fields name, version, doc, path, hash, shape ("row", "gate" or "mixer"),
-  has_weights, claims, options, params and inputs.]],
+  has_weights, properties, options, params and inputs.]],
   args = {
     { "name", "string", doc = "of a plugin on the search path, or the path of its file" },
     { "values", "table", optional = true, default_doc = "those the plugin declares",

@@ -112,7 +112,7 @@ local function section(plugin, comment)
   local function fact(name, text)
     if text ~= "" then facts[#facts + 1] = ("- %s: %s"):format(name, text) end
   end
-  fact("declared properties", #plugin.claims > 0 and table.concat(plugin.claims, "; ")
+  fact("declared properties", #plugin.properties > 0 and table.concat(plugin.properties, "; ")
     or "none")
   fact("learned", learned_by(plugin))
   fact("sources", sources_of(comment))

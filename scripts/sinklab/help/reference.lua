@@ -83,7 +83,8 @@ end
 
 local function put_plugin(out, p)
   out[#out + 1] = ("### `%s`\n\n%s. A %s.%s"):format(p.name, plain(p.doc), p.shape,
-    #p.claims > 0 and " Claims: " .. table.concat(p.claims, "; ") .. "." or "")
+    #p.properties > 0 and " Properties: " .. table.concat(p.properties, "; ") .. "."
+      or "")
   out[#out + 1] = ""
   for _, o in ipairs(p.options) do
     local range = o.choices and text.alternatives(o.choices)

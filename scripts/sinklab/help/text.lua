@@ -107,9 +107,9 @@ local function plugin(name, width, whole)
           tostring(o.default)) }
       end
       out[#out + 1] = #rows > 0 and columns(rows, width) or "It has no options."
-      out[#out + 1] = "\nclaims  " .. (#d.claims > 0 and table.concat(d.claims, ", ")
-        or "none")
-      if whole then out[#out + 1] = "file    " .. d.path end
+      out[#out + 1] = "\nproperties  " .. (#d.properties > 0
+        and table.concat(d.properties, ", ") or "none")
+      if whole then out[#out + 1] = "file        " .. d.path end
       local use = d.shape == "gate" and 'attention = { gate = "%s" }'
           or 'attention = "%s"'
       out[#out + 1] = "\nexample\n  local task = lab.task.trigger_mean {}\n"

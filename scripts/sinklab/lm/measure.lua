@@ -107,7 +107,7 @@ measure.sinks = schema.func("lab.lm.sinks", {
   local c, tokens, claimed = model.config, 0, false
   for _, s in ipairs(list) do tokens = math.max(tokens, #s.ids) end
   for _, own in ipairs(model.blocks) do
-    claimed = claimed or own.mechanism.claims.null_mass
+    claimed = claimed or own.mechanism.properties.null_mass
     if not own.mechanism.has_weights then
       check.fail("%s: '%s' is a mixer without weights: there is nothing to measure", what,
         own.mechanism.name)

@@ -39,7 +39,7 @@ local function check_mixer(what, m, c, layer)
         what, m.name, input.name)
     end
   end
-  if m.claims.causal_only and c.windows[layer] > 0 then
+  if m.properties.causal_only and c.windows[layer] > 0 then
     check.fail("%s: '%s' cannot do the window of layer %d", what, m.name, layer)
   end
   if c.positions == "alibi" then

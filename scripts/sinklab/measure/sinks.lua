@@ -96,7 +96,7 @@ local measure = schema.func("lab.sinks", {
   end
   local watched, stream = measures.read(what, o.measures, o.hidden)
   measures.check(what, o)
-  local claimed = mechanism.claims.null_mass
+  local claimed = mechanism.properties.null_mass
   local samples, tokens = batch.x.shape[1], batch.x.shape[2]
   if batch.length ~= nil then
     segments.check_shape(what, "length", batch.length, { samples })

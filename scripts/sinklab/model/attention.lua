@@ -157,7 +157,7 @@ function attention.options(what, given, shape)
     check_shape(what, "gate", a.gate, { gate = true })
   end
   if a.mechanism.shape == "mixer" then check_mixer(what, o, a) end
-  if a.mechanism.claims.causal_only and (not a.causal or most > 0) then
+  if a.mechanism.properties.causal_only and (not a.causal or most > 0) then
     check.fail("%s: attention: '%s' does causal attention without a window only", what,
       a.mechanism.name)
   end

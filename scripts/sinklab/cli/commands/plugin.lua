@@ -37,8 +37,8 @@ local function info(words)
   local name = words[1]
   local p = core.plugin(name)
   print(("%s %s: %s"):format(p.name, p.version, p.doc))
-  print(("file    %s\nsha256  %s\nshape   %s\nclaims  %s"):format(p.path, p.hash,
-    p.shape, #p.claims > 0 and table.concat(p.claims, ", ") or "none"))
+  print(("file        %s\nsha256      %s\nshape       %s\nproperties  %s"):format(p.path,
+    p.hash, p.shape, #p.properties > 0 and table.concat(p.properties, ", ") or "none"))
   for _, other in ipairs(core.plugins()) do
     if other.name == p.name and other.path ~= p.path then
       print(("%s %s"):format(other.shadowed and "shadows" or "hidden by", other.path))
@@ -133,7 +133,7 @@ return {
   doc = "attention mechanisms: found, described, tried, begun",
   actions = {
     { name = "list", doc = "every plugin on the search path", run = list },
-    { name = "info", doc = "version, purpose, claims, options, parameters, files",
+    { name = "info", doc = "version, purpose, properties, options, parameters, files",
       words = { { "NAME", "a name", complete = names } }, run = info },
     { name = "check", doc = "try whether a plugin keeps its word",
       text = [[
