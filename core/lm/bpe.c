@@ -4,7 +4,8 @@
 #include <stdint.h>
 #include <string.h>
 
-/* A part of the text, in a doubly linked list; n 0: joined to another. */
+/* A part of the text, in a doubly linked list; n is 0 once it has been merged
+** into the symbol before it. */
 typedef struct sl_symbol {
   int32_t before, after; /* -1: none */
   int32_t start, n;
@@ -14,7 +15,7 @@ typedef struct sl_symbol {
 /* Two neighbours that make a token: stale when one has been joined since, which
 ** shows in their lengths. */
 typedef struct sl_candidate {
-  double cost; /* least first: a rank, or a score with its sign turned */
+  double cost; /* lowest first: the rank, or minus the score */
   int32_t left, right, n;
   int32_t id;
 } candidate;

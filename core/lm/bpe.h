@@ -8,7 +8,7 @@
 typedef struct sl_bpe {
   const sl_vocabulary *vocabulary;
   int32_t byte[256]; /* token id of each byte, -1: none */
-  int32_t unknown;   /* token id of what no other token spells, -1: none */
+  int32_t unknown;   /* token id for all other characters, -1: none */
   int fuse_unknown;  /* one unknown token for characters in a row */
   int whole_bytes;   /* merging starts from bytes, else from characters */
 } sl_bpe;

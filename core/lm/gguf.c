@@ -1,4 +1,4 @@
-/* gguf.c - what a GGUF file says, read from memory.
+/* gguf.c - metadata and tensors of a GGUF file, parsed from memory.
 **
 ** The file: "GGUF", a version; counts of tensors and of key-value pairs; the
 ** pairs (key, type, value); of each tensor name, sizes (fastest first), type
@@ -10,10 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The data begin at a multiple of 32 unless a key says otherwise; larger steps
-** than MAX_ALIGNMENT serve nobody. */
+/* The data start at a multiple of 32 bytes unless a key gives another. */
 enum { ALIGNMENT = 32, MAX_ALIGNMENT = 1 << 16 };
-/* As in the format's description; and more than any model has. */
+/* Of names as in the format's description; of counts far above any model's. */
 enum { MAX_NAME = 65535, MAX_COUNT = 1 << 20 };
 static const char alignment_key[] = "general.alignment";
 
@@ -28,7 +27,7 @@ static const struct {
   { "f64", 8, 0 },
 };
 
-/* Reads on; what is left is always within the file. */
+/* A cursor: 'left' bytes of the file follow 'at'. */
 typedef struct reader {
   const char *file, *at;
   size_t left;
@@ -99,7 +98,7 @@ static int take_name (reader *r, const char **name, const char *what) {
                        : sl_fail (r->error, "cannot be read: out of memory");
 }
 
-/* Past the elements of v. */
+/* Skip the elements of v. */
 static int skip_elements (reader *r, const sl_gguf_value *v) {
   const char *text;
   size_t n = 0;
@@ -204,9 +203,9 @@ static int take_weight (reader *r, sl_weight *w, uint64_t *offset) {
   return 0;
 }
 
-/* Where w's numbers are, 'offset' bytes into the n bytes of data. */
-static int place (const sl_gguf *g, const char *data, size_t n, uint64_t offset,
-                  sl_weight *w, sl_error *e) {
+/* Find w's numbers, 'offset' bytes into the n bytes of data. */
+static int locate (const sl_gguf *g, const char *data, size_t n,
+                   uint64_t offset, sl_weight *w, sl_error *e) {
   if (offset % g->alignment != 0)
     return sl_fail (e,
                     "has the tensor '%.100s' at byte %llu of the data, which "
@@ -225,9 +224,9 @@ static int by_text (const void *a, const void *b) {
   return strcmp (*(const char *const *)a, *(const char *const *)b);
 }
 
-/* The n names differ; they get sorted. */
-static int differ (const char **names, size_t n, const char *what,
-                   sl_error *e) {
+/* Refuse a name that occurs twice among n; sorts them. */
+static int check_unique (const char **names, size_t n, const char *what,
+                         sl_error *e) {
   qsort (names, n, sizeof *names, by_text);
   for (size_t i = 1; i < n; i++)
     if (strcmp (names[i - 1], names[i]) == 0)
@@ -258,7 +257,7 @@ static int take_head (reader *r, sl_gguf *g, uint64_t *n_weights,
   return 0;
 }
 
-/* The least bytes of a pair and of a tensor: so many may there be. */
+/* Refuse counts whose shortest encoding is longer than the file. */
 static int check_counts (const reader *r, uint64_t n_weights,
                          uint64_t n_values) {
   const size_t length = r->wide ? 8 : 4;
@@ -276,27 +275,28 @@ static int check_counts (const reader *r, uint64_t n_weights,
   return 0;
 }
 
-/* All of the head. 'offset' and 'names' are as long as they need to be. */
+/* Parse the header. 'offset' has room for n_weights numbers, 'names' for
+** the larger of the two counts. */
 static int parse (reader *r, sl_gguf *g, size_t n_values, size_t n_weights,
                   uint64_t *offset, const char **names) {
   size_t head, padding;
   for (; g->n_values < n_values; g->n_values++)
     if (take_value (r, &g->value[g->n_values]) < 0) return -1;
   for (size_t i = 0; i < n_values; i++) names[i] = g->value[i].key;
-  if (differ (names, n_values, "key", r->error) < 0 ||
+  if (check_unique (names, n_values, "key", r->error) < 0 ||
       take_alignment (g, r->error) < 0)
     return -1;
   for (; g->n_weights < n_weights; g->n_weights++)
     if (take_weight (r, &g->weight[g->n_weights], &offset[g->n_weights]) < 0)
       return -1;
   for (size_t i = 0; i < n_weights; i++) names[i] = g->weight[i].name;
-  if (differ (names, n_weights, "tensor", r->error) < 0) return -1;
+  if (check_unique (names, n_weights, "tensor", r->error) < 0) return -1;
   if (n_weights == 0) return 0; /* a vocabulary alone: the end may be bare */
   head = (size_t)(r->at - r->file);
   padding = (g->alignment - head % g->alignment) % g->alignment;
   if (take (r, padding, "the padding before the data") == NULL) return -1;
   for (size_t i = 0; i < n_weights; i++)
-    if (place (g, r->at, r->left, offset[i], &g->weight[i], r->error) < 0)
+    if (locate (g, r->at, r->left, offset[i], &g->weight[i], r->error) < 0)
       return -1;
   return sl_weights_disjoint (g->weight, n_weights, r->error);
 }

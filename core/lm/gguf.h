@@ -1,4 +1,4 @@
-/* gguf.h - what a GGUF file says, read from memory. */
+/* gguf.h - metadata and tensors of a GGUF file, parsed from memory. */
 #ifndef SL_GGUF_H
 #define SL_GGUF_H
 #include "base/error.h"

@@ -30,6 +30,8 @@ sl_pre_tokenizer *sl_pre_tokenizer_new (size_t n, const sl_pre_step *steps,
     p->regex[i] = sl_regex_new (steps[i].pattern, e);
     if (p->regex[i] == NULL) status = -1;
   }
+  /* nothing cuts the letters: pieces are bytes already */
+  if (status == 0 && n > 0 && steps[n - 1].kind == SL_PRE_LETTERS) p->n--;
   if (status == 0) return p;
   sl_pre_tokenizer_free (p);
   return NULL;
@@ -63,7 +65,10 @@ static int apply (const run *r, size_t k, span s);
 static int apply_part (const run *r, size_t k, span s, size_t from, size_t to) {
   const span part = { s.text + from, to - from, s.is_start && from == 0,
                       s.is_letters };
-  return part.n > 0 ? apply (r, k, part) : 0;
+  if (part.n == 0) return 0;
+  if (k == r->p->n && !s.is_letters) /* the usual end, without more calls */
+    return r->piece (r->context, part.text, part.n, r->error);
+  return apply (r, k, part);
 }
 
 static void *room (const run *r, size_t n) {
@@ -96,6 +101,8 @@ static int add_part (const run *r, size_t k, span s, growing *g, size_t from,
   const sl_pre_step *step = &r->p->step[k];
   const growing done = *g;
   if (from == to) return 0;
+  if (step->behavior == SL_PRE_ISOLATED)
+    return apply_part (r, k + 1, s, from, to);
   is_match = is_match != step->inverted;
   if (done.to > done.from &&
       continues (step->behavior, done.is_match, is_match)) {
@@ -163,7 +170,6 @@ static int apply_letters (const run *r, size_t k, span s) {
   char *text;
   span out = { NULL, 0, s.is_start, 1 };
   int status;
-  if (k + 1 == r->p->n) return apply (r, k + 1, s); /* nothing cuts letters */
   out.text = text = room (r, s.n * SL_BYTE_LEVEL_LETTER);
   if (text == NULL) return -1;
   for (size_t i = 0; i < s.n; i++)

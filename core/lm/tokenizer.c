@@ -120,7 +120,7 @@ static int is_space (const char *text, size_t n) {
   return n >= SPACE && memcmp (text, space, SPACE) == 0;
 }
 
-/* The end of the word at text: spaces, then what is none. */
+/* The length of the word at text: spaces, then other characters. */
 static size_t word_length (const char *text, size_t n) {
   size_t at = 0;
   while (is_space (text + at, n - at)) at += SPACE;
@@ -128,8 +128,8 @@ static size_t word_length (const char *text, size_t n) {
   return at;
 }
 
-/* Whether no token is more than one word: then no join crosses from one word to
-** the next, and words can be taken one by one, which is much faster. */
+/* Whether no token is longer than one word: then no merge crosses from one word
+** to the next, and words can be encoded one by one, which is much faster. */
 static int are_words (const sl_vocabulary *v) {
   for (size_t id = 0; id < v->n; id++) {
     size_t n;
@@ -143,9 +143,9 @@ static int are_words (const sl_vocabulary *v) {
 ** bytes: NULL and a sentence without memory. */
 static char *normalize (const sl_tokenizer *t, const char *text, size_t n,
                         size_t *count, sl_error *e) {
-  /* GPT-2's kind adds none where the text has one */
+  /* byte-level tokenizers add no second space */
   const int prefix = t->add_prefix && (t->add_marks || *text != ' ');
-  size_t room = n + SPACE; /* and what the marks take */
+  size_t room = n + SPACE; /* and room for the marks */
   char *copy = NULL;
   for (size_t i = 0; t->add_marks && i < n; i++)
     if (text[i] == ' ') room += SPACE - 1;
@@ -275,7 +275,7 @@ static int take_pieces (encoding *x, const char *text, size_t n, int is_start,
                                take_piece, x, e);
 }
 
-/* The tokens of a list in text, and what lies between them by 'rest'. */
+/* The tokens of a list in text; the text between them goes to 'rest'. */
 static int take_added (encoding *x, const sl_added_tokens *list,
                        const char *text, size_t n, int is_start,
                        int (*rest) (encoding *x, const char *text, size_t n,
@@ -318,10 +318,11 @@ int sl_tokenizer_encode (sl_tokenizer *t, const char *text, size_t n,
   encoding x = { t, special, ids };
   size_t where;
   if (t->nfc && !sl_nfc_check (text, n, &where))
-    return sl_fail (e,
-                    "the tokenizer composes text (NFC), which this library does "
-                    "not: at byte %zu the text is, or may be, decomposed",
-                    where);
+    return sl_fail (
+        e,
+        "the tokenizer composes text (NFC), which this library does "
+        "not: at byte %zu the text is, or may be, decomposed",
+        where);
   return take_added (&x, &t->added, text, n, 1, take_text, e);
 }
 

@@ -34,13 +34,13 @@ char *sl_tokenizer_decode (const sl_tokenizer *t, size_t n, const int32_t *ids,
 /* Lives as long as t. */
 const sl_vocabulary *sl_tokenizer_vocabulary (const sl_tokenizer *t);
 
-/* What a person may want to know. */
+/* The properties that `sinklab model info` shows. */
 typedef struct sl_tokenizer_about {
-  const char *kind; /* "SentencePiece" or "BPE" */
-  const char *pre;  /* the pre-tokenizer's name or where it is from */
-  const char *note; /* what is unusual, in a sentence; "" if nothing is */
+  const char *kind;          /* "SentencePiece" or "BPE" */
+  const char *pre;           /* the pre-tokenizer's name or where it is from */
+  const char *note;          /* a sentence on unusual properties, or "" */
   int32_t bos, eos, unknown; /* -1: none */
-  int add_bos;  /* 1 or 0: whether text begins with it; -1: nobody says */
+  int add_bos;  /* 1 or 0: whether text begins with it; -1: not stated */
   int said_bos; /* 1: the file says so; 0: it is usual for this kind */
 } sl_tokenizer_about;
 sl_tokenizer_about sl_tokenizer_about_of (const sl_tokenizer *t);

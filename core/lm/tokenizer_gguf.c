@@ -182,7 +182,7 @@ static const char *const keys[] = {
   "precompiled_charsmap",
 };
 
-/* Refuse what would change ids and is not followed. */
+/* Refuse settings that would change ids and are not followed. */
 static int check_keys (const sl_gguf *g, sl_error *e) {
   static const char prefix[] = "tokenizer.ggml.";
   const sl_gguf_value *map = find (g, "precompiled_charsmap");

@@ -23,7 +23,7 @@ struct sl_tokenizer {
   int add_marks;  /* spaces are written as U+2581 */
   int has_marks;  /* U+2581 in a token stands for a space */
   int by_word;    /* no token goes on after a mark: BPE takes words apart */
-  int nfc; /* text must be in composed form */
+  int nfc;        /* text must be in composed form */
   int byte_level;
   int whole_first;     /* a piece that is a token is not merged */
   int strip;           /* SL_STRIP_*, at the start of the text */
@@ -38,7 +38,7 @@ struct sl_tokenizer {
 /* "<0xE2>", as tokens for bytes are called: the byte, or -1. */
 int sl_byte_named (const char *text, size_t n);
 
-/* Add a sentence about what is unusual. */
+/* Add a sentence about an unusual property. */
 void sl_tokenizer_note (sl_tokenizer *t, const char *format, ...)
     SL_PRINTF (2, 3);
 
@@ -46,10 +46,10 @@ void sl_tokenizer_note (sl_tokenizer *t, const char *format, ...)
 ** tokens of bytes, the tokens found whole. */
 int sl_tokenizer_finish (sl_tokenizer *t, sl_error *e);
 
-/* Nothing in it, and no token has a role. */
+/* Initialise t: no tokens, no roles. */
 void sl_tokenizer_begin (sl_tokenizer *t);
 
-/* Each fills a t that sl_tokenizer_begin has seen. */
+/* Each fills a t that sl_tokenizer_begin has initialised. */
 int sl_tokenizer_read_gguf (sl_tokenizer *t, const sl_gguf *g, sl_error *e);
 /* The file 'name' (tokenizer.json) of a folder; without one vocab.json and
 ** merges.txt. */

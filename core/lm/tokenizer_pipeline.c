@@ -22,7 +22,7 @@ typedef struct pipeline {
 
 typedef struct known_step {
   const char *type;
-  const char *keys; /* those that are followed or change nothing */
+  const char *keys; /* followed, or without effect on ids */
   int (*read) (pipeline *p, const json_t *step, sl_error *e);
 } known_step;
 
@@ -364,7 +364,7 @@ int sl_tokenizer_read_pipeline (sl_tokenizer *t, const json_t *root,
   for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
     if (read_step (&p, json_object_get (root, parts[i].name), &parts[i], e) < 0)
       return -1;
-  /* without a decoder: what encoding puts in front is taken away */
+  /* without a decoder: strip the prefix that encoding adds */
   if (!json_is_object (json_object_get (root, "decoder"))) {
     if (p.mark_scheme >= 0 && p.mark_scheme != SL_PRE_NEVER)
       t->strip = SL_STRIP_MARKS;

@@ -3,15 +3,14 @@
 #include "base/memory.h"
 #include <string.h>
 
-/* Slots are looked at one after the other from the hash on; at most half of
-** them are taken. */
+/* The size of a table with linear probing: at most half of it is in use. */
 static size_t power_of_two (size_t n) {
   size_t p = 16;
   while (p < 2 * n) p *= 2;
   return p;
 }
 
-/* FNV-1a from a start that no file can know, its upper bits folded in. */
+/* FNV-1a with a seed that no file can know; the upper half is folded in. */
 static uint64_t hash (const sl_vocabulary *v, const char *text, size_t n) {
   uint64_t h = v->seed;
   for (size_t i = 0; i < n; i++)
@@ -38,8 +37,8 @@ int sl_vocabulary_new (sl_vocabulary *v, size_t n, size_t bytes, int scores,
       (scores && v->score == NULL))
     return sl_fail (e, "out of memory for a vocabulary of %zu tokens", n);
   v->n = n;
-  /* where memory lies differs from run to run: tokens made to share a slot
-  ** would make every search a long one */
+  /* addresses differ from run to run: a file cannot hold tokens that all share
+  ** a slot, which would make every search linear */
   v->seed = ((uint64_t)(uintptr_t)v->text ^ 14695981039346656037u) *
             0x9e3779b97f4a7c15u;
   memset (v->kind, SL_TOKEN_NORMAL, n);
@@ -70,7 +69,7 @@ const char *sl_vocabulary_text (const sl_vocabulary *v, size_t id, size_t *n) {
   return v->text + v->start[id];
 }
 
-/* The slot of this text, or the free one where it would be. */
+/* The slot of this text, or the free slot where it belongs. */
 static int32_t *slot_of (const sl_vocabulary *v, const char *text, size_t n) {
   size_t i = (size_t)hash (v, text, n) & (v->slots - 1);
   for (; v->slot[i] >= 0; i = (i + 1) & (v->slots - 1)) {

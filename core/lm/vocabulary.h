@@ -51,7 +51,7 @@ int32_t sl_vocabulary_find (const sl_vocabulary *v, const char *text, size_t n);
 const char *sl_vocabulary_text (const sl_vocabulary *v, size_t id, size_t *n);
 
 /* Merges: room for n, then each with its rank (less is first). The two parts
-** and what they make are tokens, else -1 and a sentence. Of equal pairs the
+** and the text of both are tokens, else -1 and a sentence. Of equal pairs the
 ** first counts. */
 int sl_vocabulary_merges (sl_vocabulary *v, size_t n, sl_error *e);
 int sl_vocabulary_merge (sl_vocabulary *v, size_t rank, const char *left,
@@ -61,7 +61,7 @@ int sl_vocabulary_merge (sl_vocabulary *v, size_t rank, const char *left,
 ** space. */
 int sl_vocabulary_merge_text (sl_vocabulary *v, size_t rank, const char *text,
                               size_t n, sl_error *e);
-/* What left and right make, with its rank; or -1. */
+/* The token that left and right merge into, and its rank; or -1. */
 int32_t sl_vocabulary_pair (const sl_vocabulary *v, int32_t left, int32_t right,
                             int32_t *rank);
 #endif

@@ -25,7 +25,7 @@ static int by_name (const void *a, const void *b) {
                  (*(const sl_weight *const *)b)->name);
 }
 
-/* What a path is, by what it ends in or begins with. */
+/* Kinds of paths, by how they end. */
 static int ends (const char *text, const char *end) {
   const size_t n = strlen (text), k = strlen (end);
   return n >= k && strcmp (text + n - k, end) == 0;

@@ -41,7 +41,7 @@ static void set_id (lua_State *L, const char *name, int32_t id) {
 
 /* t:about () -> { kind=, pre=, note=, size=, bos=, eos=, unknown=, add_bos=,
 ** said_bos= };
-** what there is none of is nil */
+** absent properties are nil */
 static int tokenizer_about (lua_State *L) {
   const sl_tokenizer *t = check_tokenizer (L);
   const sl_tokenizer_about about = sl_tokenizer_about_of (t);
