@@ -187,7 +187,7 @@ static int run_command (int argc, char **argv) {
 }
 
 /* Standard streams that the caller has closed would become the next files that
-** are opened, and get what is printed. */
+** are opened, and get the printed text. */
 static void open_streams (void) {
   int file;
   do file = open ("/dev/null", O_RDWR);
@@ -195,9 +195,9 @@ static void open_streams (void) {
   if (file >= 0) close (file);
 }
 
-/* The exit status once all output is written. What could not be written is an
-** error: on a full disk nothing looks like success. A reader that has gone
-** (| head) knows it already. */
+/* The exit status once all output is written. A failed write is an error, so a
+** full disk never looks like success; except to a reader that has closed the
+** pipe (| head). */
 static int end_output (int status) {
   flush_output ();
   if (!output_error || status == SIGNALLED + SIGPIPE) return status;

@@ -164,7 +164,7 @@ START_TEST (questions_and_commands) {
   terminal_press ("> ", "%nothing\n");
   terminal_expect ("no command '%nothing'");
   terminal_press ("> ", "help\n");
-  terminal_expect ("? alone all names");
+  terminal_expect ("? alone lists all names");
   terminal_press ("> ", "quit\n");
   terminal_expect ("Ctrl-D leaves");
   ck_assert_int_eq (terminal_leave (), 0);

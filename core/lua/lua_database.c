@@ -1,6 +1,6 @@
 /* lua_database.c - SQLite for the Lua half: a database opened, statements run.
 **
-** What a statement says is the library's business (records.lua); here values
+** The statements are in scripts/sinklab/record/index.lua; here values
 ** are bound, never pasted into SQL, and every trouble is nil and a sentence. */
 #include "lua/lua_common.h"
 #include <sqlite3.h>

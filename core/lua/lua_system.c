@@ -1,4 +1,4 @@
-/* lua_system.c - what the Lua half needs of the machine: files, clock,
+/* lua_system.c - the machine for the scripts: files, clock,
 ** terminal, signals, and errors blamed on the right line. */
 #include "base/clock.h"
 #include "base/file.h"
@@ -50,14 +50,14 @@ static int system_stop_if_interrupted (lua_State *L) {
   return sl_lua_fail (L, "interrupted");
 }
 
-/* pending_interrupt (): a library function that was stopped has more to say:
-** the error comes only after another grace (see sl_session_watch). */
+/* pending_interrupt (): a library function that was stopped has results to store:
+** the error is raised 100000 instructions later (see sl_session_watch). */
 static int system_pending_interrupt (lua_State *L) {
   if (sl_interrupted) sl_session_grace (L);
   return 0;
 }
 
-/* nearest (word, names) -> the name worth suggesting for it, or nil. */
+/* nearest (word, names) -> the name to suggest for a misspelt word, or nil. */
 static int system_nearest (lua_State *L) {
   const char *word = luaL_checkstring (L, 1), **names;
   lua_Integer n;

@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <zlib.h>
 
-/* libraries () -> list of { name, version }: of what is loaded where it tells,
-** else of what it was built with. */
+/* libraries () -> list of { name, version }: of the loaded library if it reports
+** one, else of its headers at build time. */
 static int libraries (lua_State *L) {
   char nettle[32], pcre2[64] = "";
   const struct {

@@ -12,11 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* In the registry: what frees the session when the state is closed. Being the
-** first of sinklab's objects it is the last to be collected. */
+/* In the registry: the userdata that frees the session when the state is closed.
+** It is the first of sinklab's objects, so it is the last to be collected. */
 #define HOLDER "sinklab.session"
 
-/* In the module's data: tells from which file it was loaded. */
+/* Its address gives the file of the module. */
 static const char here;
 
 static int close_session (lua_State *L) {
@@ -33,7 +33,7 @@ static int find_place (sl_error *e) {
   Dl_info info;
   char folder[PATH_MAX], path[PATH_MAX + 64], file[PATH_MAX];
   if (!dladdr (&here, &info) || !realpath (info.dli_fname, folder))
-    return sl_fail (e, "cannot tell where the module sinklab was loaded from");
+    return sl_fail (e, "cannot find the file of the module sinklab");
   *strrchr (folder, '/') = '\0';
   for (size_t i = 0; i < sizeof candidates / sizeof *candidates; i++) {
     snprintf (path, sizeof path, candidates[i], folder);
@@ -47,14 +47,14 @@ static int find_place (sl_error *e) {
 
 /* SINKLAB_THREADS: worker threads; not set: all. */
 static int threads_asked (sl_error *e) {
-  const char *said = getenv ("SINKLAB_THREADS");
+  const char *text = getenv ("SINKLAB_THREADS");
   char *end;
   long n;
-  if (!said || !*said) return 0;
-  n = strtol (said, &end, 10);
+  if (!text || !*text) return 0;
+  n = strtol (text, &end, 10);
   if (*end || n < 0 || n > SL_POOL_MOST)
     return sl_fail (e, "SINKLAB_THREADS=%s: expected a number from 0 to %d",
-                    said, SL_POOL_MOST);
+                    text, SL_POOL_MOST);
   return (int)n;
 }
 

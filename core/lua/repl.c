@@ -124,7 +124,7 @@ static void remember (editor *ed, const char *text) {
   if (*ed->file) history (ed->history, &event, H_SAVE, ed->file);
 }
 
-/* What an input means is said by scripts/sinklab/prompt/init.lua. */
+/* scripts/sinklab/prompt/init.lua reads the inputs. */
 
 /* Lua: (name, arguments...) calls sinklab.prompt's function of that name. */
 static int call_repl (lua_State *L) {

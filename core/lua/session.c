@@ -198,8 +198,8 @@ void sl_session_close (sl_session *s) {
 
 /* Calls and their errors. */
 
-/* "FILE:LINE: what" of the library is of no use to the writer of a script:
-** where the script called the library is. An error that the library did not
+/* "FILE:LINE: message" of the library is replaced by the line of the script that
+** called the library. An error that the library did not
 ** mean to raise keeps its own place as well. Every other error is left alone at
 ** once: to find a level takes as many steps as there are levels above it, and
 ** after a stack overflow there are 200 000. */
@@ -227,8 +227,7 @@ static void blame_script (lua_State *L) {
   }
 }
 
-/* Lua: (message) -> the message with a suggestion for what is misspelt in
-** it. */
+/* Lua: (message) -> the message with a suggestion for its misspelt name. */
 static int suggest (lua_State *L) {
   lua_getglobal (L, "require");
   lua_pushliteral (L, "sinklab.prompt.undefined");
@@ -238,7 +237,7 @@ static int suggest (lua_State *L) {
   return 1;
 }
 
-/* An error of the suggestion is no reason to lose the one it is about. */
+/* If the suggestion fails, the message stays as it is. */
 static void add_suggestion (lua_State *L) {
   if (!strstr (lua_tostring (L, 1), "attempt to call a nil value (")) return;
   lua_pushcfunction (L, suggest);

@@ -25,7 +25,7 @@ int sl_bars_fill (sl_panel *p, const sl_bars *bars, sl_error *e) {
   return sl_axes_fill (p, &lines, bars->groups, e);
 }
 
-/* Series after the eighth repeat colours; stripes tell them apart. */
+/* Series after the eighth repeat the colours with stripes. */
 static void fill_bar (cairo_t *cr, int i, const sl_box *b) {
   sl_rgb c = sl_line_colour (i);
   cairo_set_source_rgb (cr, c.r / 255.0, c.g / 255.0, c.b / 255.0);

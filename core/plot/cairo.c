@@ -1,7 +1,7 @@
 /* cairo.c - figures as PNG, SVG and PDF files by way of Cairo.
 **
-** The same figure gives the same bytes: what Cairo takes from the clock or
-** counts from the start of the process is replaced. */
+** The same figure gives the same bytes: dates and Cairo's counters of the
+** process are replaced. */
 #include "base/file.h"
 #include "plot/layout.h"
 #include <cairo-pdf.h>
@@ -18,7 +18,7 @@ static cairo_status_t take (void *out, const unsigned char *data, unsigned n) {
   return b->failed ? CAIRO_STATUS_NO_MEMORY : CAIRO_STATUS_SUCCESS;
 }
 
-/* Draws the page, and ends the surface with what 'finish' does to it. */
+/* Draws the page, then calls 'finish' on the surface. */
 static int draw_on (cairo_surface_t *s, double scale, const sl_layout *l,
                     const sl_render *r,
                     cairo_status_t (*finish) (cairo_surface_t *, sl_bytes *),
@@ -110,14 +110,14 @@ static size_t counted_name (const char *text, size_t n, size_t *digits) {
   return 0;
 }
 
-/* Cairo numbers the surfaces of the whole process: number them anew, in the
-** order of their first appearance. Names stand behind a quote or '#'. */
+/* Cairo numbers the surfaces of the whole process: here they are numbered in the
+** order of their first appearance. Names follow a quote or '#'. */
 static void renumber (const sl_bytes *in, sl_bytes *out) {
   struct seen {
     const char *name;
     size_t n;
   };
-  sl_bytes names = { 0 }; /* an array of those */
+  sl_bytes names = { 0 }; /* an array of struct seen */
   size_t from = 0;
   for (size_t i = 1; i < in->n && !names.failed; i++) {
     const struct seen *seen = (const void *)names.data;

@@ -46,7 +46,7 @@ double sl_tick_at (const sl_panel *p, const sl_bar *bar, sl_axis axis,
                    const sl_ticks *t, int i, double length);
 
 /* As many ticks as fit. Names of an x axis that do not fit side by side are put
-** upright, which *upright then says (NULL: never). */
+** upright, and *upright is 1 then (NULL: never). */
 void sl_fit_ticks (sl_work *w, const sl_panel *p, const sl_bar *bar,
                    sl_axis axis, double length, sl_ticks *t, int *upright);
 

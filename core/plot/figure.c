@@ -1,4 +1,4 @@
-/* figure.c - making a figure and its panels; what must be said below it. */
+/* figure.c - making a figure and its panels; the notes below it. */
 #include "plot/figure.h"
 #include "base/memory.h"
 #include "base/number.h"

@@ -35,8 +35,8 @@ typedef struct sl_marks {
 } sl_marks;
 
 /* A matrix as colours: row 1 (the first query) at the top, keys across. NaN is
-** drawn grey. Beyond the pixels there are, each pixel shows the largest of a
-** block of cells, and the figure says so. */
+** drawn grey. With more cells than pixels, each pixel shows the largest of a
+** block of cells, and a note below the figure states it. */
 typedef struct sl_heat {
   const char *title;           /* of the panel; NULL or "": none */
   const char *side;            /* left of it, read upwards; NULL or "": none */
@@ -138,8 +138,8 @@ typedef struct sl_text_style {
 
 /* The style that suits the file descriptor: plain unless it is a terminal, and
 ** plain when NO_COLOR is set and not empty or TERM is "dumb" or missing; 24-bit
-** if COLORTERM says so, otherwise 256 colours. UTF-8 as the locale's variables
-** say. Columns from the terminal, then COLUMNS, then 80. */
+** if COLORTERM is truecolor or 24bit, otherwise 256 colours. UTF-8 if the
+** locale's variables name it. Columns from the terminal, then COLUMNS, then 80. */
 sl_text_style sl_text_style_for (int fd);
 
 /* The figure as lines of text, each ended by '\n' (free with sl_free): heat

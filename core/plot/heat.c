@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Columns that query number 'query' sees under mask_upper: the lead, and the
+/* Columns visible to query number 'query' under mask_upper: the lead, and the
 ** keys up to its own position. */
 static size_t visible_in (const sl_heat_data *h, size_t query) {
   size_t keys = query >= h->first_key ? query - h->first_key + 1 : 0;
@@ -53,7 +53,7 @@ static void pool (sl_heat_data *h, const double *data) {
   }
 }
 
-/* The range for data lo..hi (lo > hi: none), by what was asked. */
+/* The range for data lo..hi (lo > hi: none), within the ends that were given. */
 static int range_for (const sl_heat_data *h, double lo, double hi,
                       sl_range *range, sl_error *e) {
   *range = h->asked;

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-/* A map reduced to what the terminal has room for. */
+/* A map reduced to the columns and rows of the terminal. */
 typedef struct view {
   const sl_heat_data *h;
   const sl_text_style *style;

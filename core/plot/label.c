@@ -110,7 +110,7 @@ double sl_tick_at (const sl_panel *p, const sl_bar *bar, sl_axis axis,
                      : 1 - sl_range_fraction (&bar->heat->range, t->at[i]));
 }
 
-/* An axis whose labels shall not overlap. */
+/* An axis whose labels must not overlap. */
 typedef struct line {
   const sl_panel *panel;
   const sl_bar *bar;

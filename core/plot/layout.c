@@ -1,4 +1,4 @@
-/* layout.c - where everything of a figure goes, from measured text.
+/* layout.c - the place of each part of a figure, from measured text.
 **
 ** Two passes over the panels: 'measure' finds the margins of each, columns and
 ** rows of the grid take the largest, then 'place' puts boxes and labels. */
@@ -67,7 +67,7 @@ static void measure_ticks (sl_work *w, const sl_panel *p, sl_place *at,
   }
 }
 
-/* What belongs to one panel only when the figure shares nothing. */
+/* The colour bar or legend of one panel, if the panels share none. */
 static void measure_right (sl_work *w, const sl_panel *p, sl_place *at,
                            sl_need *n) {
   double high;
@@ -175,7 +175,7 @@ static double extent (const double *a, const double *b, const double *c, int n,
   return sum;
 }
 
-/* The panels with their margins, and what stands around all of them. */
+/* The panels with their margins, and the parts around all of them. */
 typedef struct grid {
   double w, h;
   double plots_w, plots_h; /* without the outermost margins */
@@ -279,7 +279,7 @@ static double place_panels (sl_work *w, const grid *g, double x0, double y) {
   return y;
 }
 
-/* From the top: the title, the panels with what they share, the caption. */
+/* From the top: the title, the panels with their shared parts, the caption. */
 static void compose (sl_work *w, const char *caption) {
   sl_layout *l = w->l;
   const sl_figure *f = l->figure;

@@ -1,4 +1,4 @@
-/* layout.h - where everything of a figure goes, from measured text.
+/* layout.h - the place of each part of a figure, from measured text.
 **
 ** The layout is the same for PNG, SVG and PDF. Every piece of text that is
 ** drawn is a label in the list below, in a box of its own: boxes lie inside
@@ -23,7 +23,7 @@ typedef struct sl_bar {
   sl_ticks ticks;
 } sl_bar;
 
-/* What series are called; panel is NULL where there is nothing to say. */
+/* Names of series; panel is NULL if there are none. */
 typedef struct sl_legend {
   const sl_panel *panel;
   sl_box first; /* the first sample */

@@ -18,8 +18,8 @@ static double page (const sl_panel *p, sl_axis axis, const sl_box *b,
 }
 
 /* A walk over points of a series, first to last or back. When x ascends and
-** there are more points than can be told apart, those of a column half a
-** point wide are reduced: to first, lowest, highest and last, or to the one
+** there are more points than the plot can resolve, the points of a column half
+** a point wide are reduced: to first, lowest, highest and last, or to the one
 ** extreme that the edge of a band shows. */
 typedef struct walk {
   const sl_panel *panel;
@@ -47,7 +47,7 @@ static double column_of (const walk *w, size_t i) {
   return floor (sl_axes_along (w->panel, SL_X, w->series->x[i]) * w->columns);
 }
 
-/* The points of step *k and those that share its column, reduced to up to
+/* The point of step *k and the points that share its column, reduced to at most
 ** four, in walking order; *k moves behind them. */
 static int next_points (const walk *w, size_t *k, size_t kept[4]) {
   size_t first = *k, end = first + 1, low = first, high = first, swap;
@@ -160,8 +160,8 @@ static void draw_markers (const sl_panel *p, const sl_series_data *s, int kind,
   }
 }
 
-/* Points may lie in any order and on top of each other: what is below shows
-** through. */
+/* Points may lie in any order and on top of each other: they are drawn
+** translucent. */
 static void draw_points (const sl_panel *p, const sl_series_data *s, int kind,
                          cairo_t *cr, const sl_box *b) {
   const double *y = s->y ? s->y : s->high;

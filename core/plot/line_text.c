@@ -42,15 +42,14 @@ static void put_spark (const sl_axes_data *d, const sl_series_data *s,
 
 /* ---- lines and points on a canvas of characters ---- */
 
-/* The first of these that a terminal shows; series differ in mark and
-** colour. */
+/* UTF-8 and ASCII marks; series differ in mark and colour. */
 static const char *const marks[][2] = { { "●", "o" }, { "■", "x" },
                                         { "▲", "+" }, { "◆", "*" },
                                         { "○", "@" }, { "□", "#" },
                                         { "△", "^" }, { "◇", "&" } };
 enum { MARKS = sizeof marks / sizeof *marks, HIGH = 15, WIDEST = 72 };
 
-/* What a cell shows: the series that was drawn there last, and if 'fine' its
+/* A cell shows the series that was drawn there last, and if 'fine' its
 ** dots, two across and four down, as braille characters have them. */
 typedef struct cell {
   int series; /* from 1; 0: empty */
@@ -195,7 +194,7 @@ static void put_canvas (const sl_panel *p, const sl_text_style *style,
   char low[32], high[32];
   int margin, points = 0;
   for (int i = 0; i < c.d->n; i++) points |= c.d->series[i].points;
-  /* Without colours dots cannot tell series apart. */
+  /* Dots without colours do not distinguish series. */
   c.fine = style->utf8 && !points &&
            (style->colours != SL_TEXT_PLAIN || c.d->n == 1);
   sl_number_text (c.d->y.range.min, 3, low, sizeof low);

@@ -5,8 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-/* A name as it is shown: a line break is "\n", and what would be invisible an
-** open box. */
+/* A name as it is shown: a line break is "\n", and a name of blanks is an open
+** box. */
 static char *shown (const char *name, const char *what, sl_error *e) {
   char *copy = sl_text_copy (name, "", what, e), *text;
   size_t breaks = 0, k = 0;

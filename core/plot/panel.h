@@ -1,7 +1,7 @@
 /* panel.h - the inside of a figure: its panels and their kinds.
 **
 ** A kind of panel is one file with one table of functions (heat.c, line.c,
-** bars.c); layout, output and text know panels only through that table. */
+** bars.c); layout, output and text use panels only through that table. */
 #ifndef SL_PANEL_H
 #define SL_PANEL_H
 #include "plot/bytes.h"
@@ -38,8 +38,8 @@ typedef struct sl_series_data {
   int markers, points;
 } sl_series_data;
 
-/* What an axis shows: the range as asked for, what the data need (lo > hi:
-** nothing), and the range that follows. */
+/* The range of an axis: as given, of the data (lo > hi: there are none), and as
+** shown. */
 typedef struct sl_span {
   sl_range asked, range;
   double lo, hi;
@@ -79,10 +79,10 @@ typedef struct sl_panel_kind {
   const char *name;
   int has_bar; /* a colour bar belongs to it */
   void (*drop) (sl_panel *p);
-  /* Give panels 0 .. count - 1 of the figure what they share. */
+  /* Give panels 0 .. count - 1 of the figure one range. */
   int (*share) (sl_figure *f, int count, sl_error *e);
-  /* Size of the plot area in pixels, wanted about 'side' large; side < 0: as
-  ** -side says. */
+  /* Size of the plot area in pixels: about 'side' the long way, or exactly -side
+  ** if side < 0. */
   void (*size) (const sl_panel *p, double side, double *w, double *h);
   void (*ticks) (const sl_panel *p, sl_axis axis, int most, sl_ticks *t);
   /* Where a tick sits: 0..1 from the left or from the top. */
@@ -144,7 +144,7 @@ void sl_clip (cairo_t *cr, const sl_box *b);
 void sl_error_bar (cairo_t *cr, double x, double low, double high, double cap);
 
 /* Heat maps. at: the value shown at a row and column when 'coarse' stored
-** values are joined, NaN for none; *masked tells the keys after the query.
+** values are joined, NaN for none; *masked is 1 for keys after the query.
 ** colour: of that value. */
 double sl_heat_at (const sl_heat_data *h, size_t coarse_rows,
                    size_t coarse_cols, size_t row, size_t col, int *masked);
@@ -161,8 +161,8 @@ void sl_heat_text (const sl_panel *p, const sl_text_style *style, int columns,
 void sl_lines_text (const sl_panel *p, const sl_text_style *style, int columns,
                     sl_bytes *out);
 
-/* Pieces of text (text.c). wrapped: broken at spaces into lines; what an ASCII
-** terminal cannot show becomes '?'. fit: one piece of at most 'columns'
+/* Pieces of text (text.c). wrapped: broken at spaces into lines; '?' stands
+** for characters that an ASCII terminal lacks. fit: one piece of at most 'columns'
 ** characters without a line end; returns how many it took. colour: from here
 ** on; uncolour: as before; neither on terminals without colours. */
 enum { SL_FOREGROUND = 38, SL_BACKGROUND = 48 };
@@ -179,7 +179,6 @@ void sl_put_uncolour (sl_bytes *out, const sl_text_style *style);
 char sl_ramp (double t);
 extern const char sl_ramp_marks[]; /* all of them, lightest first */
 
-/* What a reader must be told about how the figure shows its data, as
-** sentences. */
+/* Notes for the reader on omissions and masks of the figure, as sentences. */
 void sl_figure_notes (const sl_figure *f, int coarse, sl_bytes *out);
 #endif

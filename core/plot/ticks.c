@@ -1,5 +1,4 @@
-/* ticks.c - ranges of axes and colours, where their ticks go, how numbers
-** read. */
+/* ticks.c - ranges of axes and colours, their ticks, numbers as text. */
 #include "plot/ticks.h"
 #include <math.h>
 #include <stdio.h>

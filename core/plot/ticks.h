@@ -1,4 +1,4 @@
-/* ticks.h - ranges of axes and colours, where their ticks go, how numbers read.
+/* ticks.h - ranges of axes and colours, their ticks, numbers as text.
 ** Labels are ASCII ("1e-7", "-0.5"); sl_pretty turns them into print. */
 #ifndef SL_TICKS_H
 #define SL_TICKS_H
@@ -10,7 +10,7 @@ typedef struct sl_range {
   int log;
 } sl_range;
 
-/* Make r a usable range: what the user gave (see sl_heat.min), completed by
+/* Make r a usable range: its given ends (see sl_heat.min), completed by
 ** the data's smallest and largest value lo and hi (lo > hi: there are none).
 ** A range of a single value is widened around it. Fails, naming 'what', on
 ** min > max, on bounds that are infinite and on a logarithmic range that is

@@ -1,4 +1,4 @@
--- @NAME@: say here in one line what the experiment shows.
+-- @NAME@: the purpose of the experiment in one line.
 --
 -- The rest of this comment is what `sinklab run @NAME@.lua --help` prints above the
 -- options. As it stands, two mechanisms learn the mean of the tokens so far, wanted at a
@@ -21,7 +21,7 @@ local opt = lab.options {
 -- The run directory: everything below ends up in it, and in its run.json.
 local run = lab.run()
 
--- What is asked of a model. ?lab.task at the prompt says how to write one of your own.
+-- The task. ?lab.task at the prompt describes how to write one of your own.
 local task = lab.task.trigger_mean { seq_len = opt.seq_len, d_model = 8 }
 
 local rows, curves = {}, {}
@@ -52,7 +52,7 @@ run:figure("loss", lab.plot.lines(curves,
   { ylog = true, xlabel = "step", ylabel = "loss" }))
 run:table({ "mechanism", "steps", "error", "weight on position 1" }, rows)
 
--- What the experiment claims. If one does not hold, sinklab ends with status 2.
+-- The claims. If one does not hold, sinklab ends with status 2.
 for _, mechanism in ipairs(opt.attention) do
   local first = run[mechanism].sinks.first.mean
   if mechanism == "softmax" then

@@ -178,8 +178,8 @@ check.test("mistakes", function()
     "--prompt=x", "--keep=9:1", "--out=i")
   refused("token id 600 is outside 0 to 511", stories, "--ids=1,600")
   refused("expected token ids such as 1,5,6", stories, "--ids=1,x")
-  refused("no option '--promt=x' here (did you mean '--prompt'?)", stories, "--promt=x")
-  refused("--layers are those of a --mechanism", stories, "--prompt=x", "--layers=1")
+  refused("no option '--promt=x' (did you mean '--prompt'?)", stories, "--promt=x")
+  refused("--layers needs --mechanism", stories, "--prompt=x", "--layers=1")
   -- What is wrong with a change is said before anything is measured.
   for words, option in pairs {
     ["--mechanism: expected a plugin, such as"] = "--mechanism=softmax1:init",

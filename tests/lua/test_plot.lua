@@ -261,7 +261,7 @@ check.test("a grid of what was measured", function()
   check.contains(text, "1 @@++..") -- 2, 1, 0 of 2
   check.contains(text, "0 .:-=+*#%@ 2")
   check.contains(text, "contribution")
-  check.raises("show needs what lab.sinks measured", plot.heads, found.mean,
+  check.raises("show needs the result of lab.sinks", plot.heads, found.mean,
     { show = "std" })
   check.raises("null = true is for show", plot.heads, found,
     { show = "std", null = true })

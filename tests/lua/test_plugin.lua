@@ -78,7 +78,7 @@ check.test("wrong use of plugin check", function()
   local cases = {
     { want = "plugin check needs a name", "check" },
     { want = "unexpected argument 'x'", "check", "relu", "x" },
-    { want = "no option '--sed=1' here (did you mean '--seed'?)", "check", "relu",
+    { want = "no option '--sed=1' (did you mean '--seed'?)", "check", "relu",
       "--sed=1" },
     { want = "--seed: expected a whole number from 0, got '-1'", "check", "relu",
       "--seed=-1" },
@@ -88,7 +88,7 @@ check.test("wrong use of plugin check", function()
     { want = "no check 'gradeint' (did you mean 'gradient'?)", "check", "relu",
       "--only=gradeint" },
     { want = "--only: expected some of load, runs", "check", "relu", "--only=" },
-    { want = "no option '--json' here", "list", "--json" },
+    { want = "no option '--json'", "list", "--json" },
   }
   for _, case in ipairs(cases) do
     local r = plugin(table.unpack(case))

@@ -154,7 +154,7 @@ check.test("wrong use is blamed on the script's line", function()
     ['run:add("record", {})'] = "the label 'record' is taken",
     ['run:add("a", 1)'] = "run:add: the results must be a table, got 1",
     ['run:add("a", {}) run:add("a", {})'] = "'a' has been added before",
-    ['run:add("a", { f = { print } })'] = "JSON: cannot say a function",
+    ['run:add("a", { f = { print } })'] = "JSON has no form for a function",
     ['run:add("soft", {}) print(run.sof)'] =
       "nothing was added under this label (did you mean 'soft'?)",
     ['run:figure("f", 1)'] = "run:figure: the figure must be a figure of lab.plot, got 1",

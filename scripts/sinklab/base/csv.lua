@@ -70,7 +70,7 @@ local function read_number(s)
 end
 
 --- The cells of the record that begins at byte `at`, and where the next one begins; nil
--- and what is wrong.
+-- and a message.
 local function record(text, at)
   local cells, n = {}, 0
   while true do

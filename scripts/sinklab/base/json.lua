@@ -14,7 +14,7 @@ json.decode = schema.describe("lab.json.decode",
   "the value, or nil and a message that says where the text is wrong",
   [[print(lab.json.decode('{ "a": [1, 2] }').a[2])]], nil, core.json_decode)
 
--- Marks that tell what a table means; an unmarked one is an array when its keys are
+-- Marks of tables as arrays or objects; an unmarked table is an array when its keys are
 -- 1..n with n > 0, else an object with its keys sorted.
 local kinds, orders = setmetatable({}, { __mode = "k" }), setmetatable({},
   { __mode = "k" })
@@ -143,7 +143,7 @@ function encode(out, value, indent)
     if #indent > 200 then error("JSON: a table nested deeper than 100", 0) end
     encode_table(out, value, indent)
   else
-    error("JSON: cannot say a " .. kind, 0)
+    error("JSON has no form for a " .. kind, 0)
   end
 end
 

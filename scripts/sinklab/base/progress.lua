@@ -1,4 +1,4 @@
---- progress.lua - how training shows that it is alive.
+--- progress.lua - the progress lines of training and other long work.
 --
 -- On a terminal one line is rewritten in place; elsewhere, and where the cursor cannot
 -- move, a plain line every few seconds, so that a log file stays short; with --quiet
@@ -97,7 +97,7 @@ function progress.work(label, total)
   return setmetatable({ line = line, label = label, total = total }, Work)
 end
 
---- So many parts are done.
+--- Show that `done` parts of the work are finished, if it is time to.
 function Work.__index:at(done)
   local now = core.clock()
   local line, took = self.line, now - self.line.started

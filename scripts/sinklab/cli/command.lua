@@ -1,11 +1,11 @@
---- command.lua - the command line: one table says what every command takes.
+--- command.lua - the command line: one table describes the arguments of a command.
 --
 -- A command is one module, sinklab/cli/commands/NAME.lua, and its name in `names` below.
 -- The module returns a table from which arguments are checked and read, and from which
 -- `sinklab help`, the man page and the shells' completions are made:
 --
 --   return {
---     doc = "what it does, in a few words",      -- for `sinklab help`
+--     doc = "its purpose in a few words",        -- for `sinklab help`
 --     text = "More, for the man page and --help.",
 --     words = { { "RUN_DIR", "a run directory", many = true, complete = "folder" } },
 --     options = { { "seed", "N", kind = "whole", doc = "of the draws, default 0" },
@@ -54,7 +54,7 @@ command.host_options = {
   { "threads", "N", doc = "worker threads; 0 = all (default)" },
   { "quiet", doc = "no progress lines: results, claims and errors only" },
   { "traceback", doc = "show the Lua stack with an error" },
-  { "help", doc = "what a command or script takes" },
+  { "help", doc = "the arguments of a command or script" },
 }
 
 --- End the command with one sentence (a format) and status 1. No place in a script is
@@ -63,7 +63,7 @@ function command.refuse(message, ...) error(message:format(...), 0) end
 
 local refuse = command.refuse
 
--- What the value of an option may be: text -> value or nil, what was expected.
+-- Kinds of option values: text -> value; or nil, and the expected kind in words.
 local kinds = {}
 command.kinds = kinds
 function kinds.whole(s)
@@ -120,7 +120,7 @@ end
 -- A usage beyond so many columns is left to --help.
 local WIDE = 76
 
---- What an error shows of a usage: how to write it, or where to read that.
+--- The usage as an error shows it; a long one is replaced by the command for help.
 local function usage_or_help(name, spec)
   local usage = "sinklab " .. command.usage(name, spec)
   return #usage <= WIDE and usage or ("sinklab %s --help"):format(name)
@@ -130,7 +130,7 @@ local function no_option(argument, name, options, usage)
   local names = {}
   for _, o in ipairs(options) do names[#names + 1] = "--" .. o[1] end
   for _, o in ipairs(command.host_options) do names[#names + 1] = "--" .. o[1] end
-  refuse("no option '%s' here%s", argument, did_you_mean("--" .. name, names,
+  refuse("no option '%s'%s", argument, did_you_mean("--" .. name, names,
     "\n  try: " .. usage))
 end
 
@@ -211,7 +211,7 @@ local function print_options(options, title)
   end
 end
 
---- What --help prints of one command or action; a command with one action is that one.
+--- Print the help of a command or action; a command with one action is that action.
 function command.help(name, spec)
   if spec.actions and #spec.actions == 1 then
     return command.help(name .. " " .. spec.actions[1].name, spec.actions[1])

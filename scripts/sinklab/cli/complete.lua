@@ -42,7 +42,7 @@ local function plugins()
   return out
 end
 
---- What the field `complete` of a word or an option offers.
+--- The candidates of the field `complete` of a word or an option.
 local function offered(complete)
   if complete == "plugins" then return plugins() end
   if type(complete) == "function" then return complete() end
@@ -50,7 +50,7 @@ local function offered(complete)
   return {}, complete
 end
 
---- "--key=value" for each value of an option that goes on with what is typed: of a list
+--- "--key=value" for each value of an option that completes the typed text: of a list
 -- "a,b" the last item.
 local function values(option, key, typed)
   local complete = option and (option.complete or option.kind)
@@ -105,7 +105,7 @@ local function candidates(typed)
 end
 
 --- @return the candidates that go on with the last word, sorted, and "file", "folder" or
--- nil: what else the shell should offer
+-- nil: the kind of paths that the shell should add
 return function(typed)
   local list, kind = candidates(typed)
   local stem, out = typed[#typed], {}

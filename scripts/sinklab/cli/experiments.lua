@@ -1,5 +1,4 @@
---- experiments.lua - the scripts that come with sinklab, and what they say of
--- themselves.
+--- experiments.lua - the scripts that come with sinklab, and the comments at their top.
 local core = require "sinklab.core"
 
 local experiments = {}

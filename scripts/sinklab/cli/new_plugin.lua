@@ -42,7 +42,7 @@ local function write(path, content)
   if not ok then refuse("plugin new: %s", why) end
 end
 
---- Write folder/name with its source, build files, README. Refuses what exists.
+--- Write folder/name with its source, build files, README. Refuses an existing path.
 return function(shape, name, folder)
   if not shapes[shape] then
     refuse("plugin new: no shape '%s'%s", shape, check.did_you_mean(shape, shape_names,

@@ -10,19 +10,19 @@ local options = {}
 -- The host takes these for every script.
 local reserved = { "out", "threads", "quiet", "traceback", "help" }
 
--- What a table that describes an option may hold besides `default`: name -> type.
+-- Keys of a table that describes an option, besides `default`: name -> type.
 local settings = { doc = "string", min = "number", max = "number",
   above = "number", choices = "table" }
 
 local fail = check.fail
 
---- The command line is to blame, so no place in the script is named.
+--- Raise an error of the command line, which names no line of the script.
 local function refuse(message, ...) error(message:format(...), 0) end
 
 --- --num-layers and --num_layers are one option.
 local function plain(name) return (name:gsub("%-", "_")) end
 
--- Types: what a value of the command line must be. Each function gives the value of a
+-- Types of values on the command line. Each function gives the value of a
 -- text or nil.
 local types = {
   ["a whole number"] = function(s)
@@ -65,7 +65,7 @@ local function element_type(name, list)
   return found or "text"
 end
 
---- What a table that is not a list says of an option, checked.
+--- The checked settings of an option from a table that is not a list.
 local function described(name, spec)
   for key, value in pairs(spec) do
     if math.type(key) == "integer" then
@@ -82,7 +82,7 @@ local function described(name, spec)
   return spec
 end
 
---- One option from what the script wrote: { name, default, doc, type, list, ... }.
+--- One option from the script's declaration: { name, default, doc, type, list, ... }.
 local function declare(name, given)
   if type(name) ~= "string" or not name:match "^%a[%w_]*$" then
     fail("lab.options: '%s' is no name for an option", tostring(name))

@@ -36,7 +36,7 @@ end
 
 local heat_options = one_panel(heat_rows)
 
---- The caption: what the script says, else the quantity; then the number of samples.
+--- The caption: the script's, else the quantity; then the number of samples.
 local function caption(o, quantity, needs_samples)
   local said = o.caption or quantity
   local samples
@@ -83,7 +83,7 @@ end)
 -- From here on the layer and the head are named once, at the edges of the grid.
 local MANY_HEADS = 5
 
---- The weights of a measurement with a first column for what is not on tokens: mass on
+--- The weights of a measurement with a first column for mass that is not on tokens: on
 -- nothing and on virtual keys. Returns the tensor and the column's name.
 local function with_null(what, found)
   local mean = found.mean
@@ -95,15 +95,15 @@ local function with_null(what, found)
     sum = sum and sum + virtual or virtual
   end
   if not sum then
-    check.fail("%s: null = true, but the mechanism measured does not say that it leaves "
+    check.fail("%s: null = true, but the mechanism does not declare that it leaves "
       .. "mass on nothing, and the model has no virtual keys", what)
   end
   return core.concat({ sum, mean }, 4),
       found.virtual and (found.null and "other" or "virtual") or "null"
 end
 
--- What a grid shows of a measurement: its quantity, and function (found) -> tensor, or
--- nil and what is missing.
+-- Quantities of a measurement in a grid: the name, and function (found) -> tensor, or
+-- nil and the missing option.
 local shows = {
   weights = { QUANTITY, function(found) return found.mean end },
   std = { "standard deviation", function(found)
@@ -156,7 +156,7 @@ plot.heads = schema.func("lab.plot.heads", {
       weights, quantity = shown, shows[o.show or "weights"][1]
     end
   elseif o.null or o.show then
-    check.fail("%s: %s needs what lab.sinks measured, not its tensor", what,
+    check.fail("%s: %s needs the result of lab.sinks, not a tensor", what,
       o.null and "null = true" or "show")
   end
   o.quantity = o.quantity or quantity
@@ -290,7 +290,7 @@ end)
 local function axes_figure(what, list, o, rows, kind, names)
   local panel, said = part.axes(what, pick(o, rows), list, kind)
   panel.title, panel.names = nil, names
-  -- A caption of the script's own still says what a band is.
+  -- The meaning of a band is also added to a caption of the script.
   if said and o.caption then o.caption = o.caption .. "; " .. said end
   local quantity = o.ylabel and said and o.ylabel .. ": " .. said or said
   if not quantity and o.samples then quantity = o.ylabel end

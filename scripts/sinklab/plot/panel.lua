@@ -1,4 +1,4 @@
---- panel.lua - panels of figures: what scripts may give, made plain for core.
+--- panel.lua - panels of figures: options of scripts, converted for core.figure.
 local core = require "sinklab.core"
 local check = require "sinklab.base.check"
 local schema = require "sinklab.base.schema"
@@ -6,7 +6,7 @@ local series = require "sinklab.plot.series"
 
 local part = {}
 
---- What a heat map shows unless told otherwise.
+--- The default quantity of a heat map.
 part.QUANTITY = "attention weight"
 
 local text_row = function(name, doc) return { name, "string", doc = doc } end
@@ -20,7 +20,7 @@ local function end_row(name, doc, default) return { name, "number string", doc =
 --- Options of one heat map; core checks the data and the range.
 part.heat_rows = { title, side,
   { "quantity", "string", default_doc = '"attention weight"',
-    doc = "what the colours measure" },
+    doc = "the quantity of the colours" },
   { "scale", "string", choices = scales, default_doc = '"linear"',
     doc = "of the colours" },
   { "log", "boolean", doc = "true is scale = \"log\"" },
@@ -127,7 +127,7 @@ function part.heat(what, panel, data)
       data = without_first_column(data)
       panel.first_key = 2
       if panel.keys then panel.keys = table.move(panel.keys, 2, #panel.keys, 1, {}) end
-      -- What the sink hid is faint on 0 to 1.
+      -- The other weights are faint on a scale from 0 to 1.
       if panel.vmin == nil and panel.vmax == nil and not panel.log then
         panel.vmin, panel.vmax = 0, "data"
       end
@@ -140,7 +140,7 @@ function part.heat(what, panel, data)
   return panel
 end
 
---- Lines, points or bars for core; also what the caption says of bands.
+--- Lines, points or bars for core; and the caption's words on bands.
 function part.axes(what, panel, list, kind)
   local said
   panel.series, said = series.plain(what, list, kind, panel.bands)
@@ -164,8 +164,8 @@ local bar_panel = schema.rules(schema.join(part.axis_rows, {
   { "kind", "string", choices = { "lines", "scatter", "bars" } } }))
 
 --- One panel's table for core, by its kind: a heat map if it has data; with series,
--- bars if it has names, else what its kind says, or lines. Also what it measures and
--- what the caption says of bands.
+-- bars if it has names, else by its kind, or lines. Also its quantity and the caption's
+-- words on bands.
 local function panel_of(what, given)
   if type(given) ~= "table" then
     check.fail("%s: expected a table, got a %s", what, type(given))
@@ -181,7 +181,7 @@ local function panel_of(what, given)
   return panel, panel.ylabel, said
 end
 
---- The panels for core, and the caption: what they measure, each named once.
+--- The panels for core, and the caption: their quantities, each named once.
 function part.list(what, given)
   if type(given) ~= "table" or #given == 0 then
     check.fail("%s: expected a list of panels such as { data = ..., title = ... }",

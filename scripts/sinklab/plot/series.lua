@@ -1,4 +1,4 @@
---- series.lua - series of line plots, scatter plots and bars: what a script may
+--- series.lua - series of line plots, scatter plots and bars: forms that a script may
 -- give, made plain for core; means and bands over runs.
 local core = require "sinklab.core"
 local check = require "sinklab.base.check"
@@ -30,7 +30,7 @@ local function numbers(what, value)
   return value
 end
 
---- The entries of a training: what lab.train returned, or its log.
+--- The entries of a training, from the result of lab.train or its log.
 local function entries(value)
   if type(value) ~= "table" then return nil end
   if type(value.log) == "table" then value = value.log end
@@ -99,7 +99,7 @@ local bands = {
 
 series.band_row = { "bands", "string", default = "range",
   choices = { "range", "std", "sem", "quartiles" },
-  doc = [[what a band over runs shows: the mean with the smallest and the largest, with
+  doc = [[of a band over runs: the mean with the smallest and the largest, with
     the standard deviation or with the standard error, or quartiles about the median; the
     caption says it]] }
 
@@ -181,7 +181,7 @@ local rules = {
 }
 local bar_rules = { label = true, y = true, low = true, high = true, runs = true }
 
---- Series for core, and what the caption says of their bands (nil without any).
+--- Series for core, and the caption's words on their bands (nil without any).
 -- @param what  for messages
 -- @param list  as scripts give it
 -- @param kind  "lines", "scatter" or "bars"
@@ -213,7 +213,7 @@ function series.plain(what, list, kind, band)
     if s.log then
       local log = entries(s.log)
       if not log then
-        check.fail("%s.log: expected what lab.train returned, or its log", name)
+        check.fail("%s.log: expected the result of lab.train or its log", name)
       end
       s.x, s.y = from_log(name, log, s.key or "loss")
     elseif s.runs then

@@ -1,4 +1,4 @@
---- complete.lua - what the Tab key offers at the prompt.
+--- complete.lua - the candidates of the Tab key at the prompt.
 local core = require "sinklab.core"
 local experiments = require "sinklab.cli.experiments"
 local help = require "sinklab.help"
@@ -188,7 +188,7 @@ end
 
 local commands = { "%help", "%run ", "%time ", "%who" }
 
---- What may stand at the cursor, and the part of it that is typed already.
+--- The candidates at the cursor, and the part that is typed already.
 local function candidates(text, globals)
   local asked = text:match "^%s*%?%??%s*(.*)$"
   if asked then
@@ -219,10 +219,10 @@ local function candidates(text, globals)
   return names(globals), stem
 end
 
---- What Tab does.
+--- The effect of Tab.
 -- @param text     the input up to the cursor, with its earlier lines
 -- @param globals  the variables of the prompt
--- @return what to insert (may be ""), and the list of what is possible, sorted
+-- @return the text to insert (may be ""), and the sorted list of candidates
 return function(text, globals)
   local found, stem = candidates(text, globals)
   local list, seen = {}, {}

@@ -1,4 +1,4 @@
---- repl.lua - what an input at the prompt means: a piece of Lua, a question, a command.
+--- init.lua - inputs at the prompt: a piece of Lua, a question, or a command.
 --
 -- The terminal is core/lua/repl.c's; nothing here reads or writes a key.
 local core = require "sinklab.core"
@@ -54,7 +54,7 @@ end
 local standard = {}
 for name in pairs(_G) do standard[name] = true end
 
---- %who: variables that are not Lua's or sinklab's, with what they hold.
+--- %who: variables that are not Lua's or sinklab's, with their values.
 function commands.who()
   local rows = {}
   for name, value in pairs(_G) do
@@ -162,10 +162,10 @@ end
 local hints = {
   exit = "Ctrl-D leaves (or os.exit())",
   quit = "Ctrl-D leaves (or os.exit())",
-  help = "?NAME shows what a name is, ? alone all names, %help what else a line can be",
+  help = "?NAME describes a name, ? alone lists all names, %help the other inputs",
 }
 
---- What an input means.
+--- Read an input.
 -- @param source  the lines typed so far
 -- @return "more": another line is needed; "run", a function whose values are shown, and
 --         whether they are silenced; "none": there is nothing to do; "error", a message
@@ -231,7 +231,7 @@ function repl.show(silent, ...)
   if not silent then require "sinklab.prompt.show".print(...) end
 end
 
---- What Tab does at the end of an unfinished input: what to insert, what is possible.
+--- The effect of Tab at the end of an unfinished input: text to insert, candidates.
 -- On a blank line it indents.
 function repl.complete(source)
   if source:match "[^\n]*$":match "^%s*$" then return "  ", {} end

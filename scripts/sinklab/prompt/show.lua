@@ -8,7 +8,7 @@ local show = {}
 
 local DEEPEST, MOST = 3, 60
 
---- Whether the terminal has more than ASCII: only a terminal is asked to.
+--- Whether the output is a terminal that shows UTF-8.
 local function is_rich()
   if not core.is_terminal() or os.getenv "TERM" == "dumb" then return false end
   for _, name in ipairs { "LC_ALL", "LC_CTYPE", "LANG" } do
@@ -20,7 +20,7 @@ end
 
 local rank = { number = 1, string = 2 }
 
---- Numbers first, then strings, then the rest by what tostring says.
+--- Numbers first, then strings, then the rest by their tostring.
 local function before(a, b)
   local ra, rb = rank[type(a)] or 3, rank[type(b)] or 3
   if ra ~= rb then return ra < rb end
@@ -51,7 +51,7 @@ local function table_text(t, indent, depth, seen)
       break
     end
     local value = value_text(t[key], inner, depth + 1, seen)
-    -- A list's own counting says what the keys would.
+    -- The keys of a list are its positions: they are not shown.
     lines[#lines + 1] = key == i and value or key_text(key) .. " = " .. value
     size = size + #lines[#lines] + 2
   end
@@ -83,7 +83,7 @@ local ramps = { [true] = { "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█
 -- span more than a factor of 20, by their logarithms. NaN is a "?".
 -- @param values  list of numbers
 -- @param width   columns, default 60
--- @param rich    more than ASCII; default what the terminal has
+-- @param rich    more than ASCII; default: if the terminal shows UTF-8
 -- @return the row, and whether it is logarithmic
 function show.sparkline(values, width, rich)
   width = width or 60
@@ -125,7 +125,7 @@ local function curve(log, key, wide)
     number(values[#values]), is_log and " (log)" or "")
 end
 
---- What lab.train returns, which is plain data: known by its fields.
+--- Whether a table is a result of lab.train, which is plain data: by its fields.
 local function is_training(t)
   for _, key in ipairs { "steps", "loss", "wall_s", "steps_per_s" } do
     if type(rawget(t, key)) ~= "number" then return false end
@@ -202,7 +202,7 @@ local function model_text(m)
   for _, row in ipairs(rows) do
     for j = 1, 3 do widths[j] = math.max(widths[j], text.width(row[j])) end
   end
-  -- Its own first lines: what it is and how it attends.
+  -- Its own first lines: the kind of model and its attention.
   local lines = {}
   for line in tostring(m):gmatch "[^\n]+" do
     if #lines < 2 then lines[#lines + 1] = line end

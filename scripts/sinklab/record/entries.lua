@@ -28,7 +28,7 @@ end
 
 entries.plain = plain
 
---- The record of a training from what lab.train returned.
+--- The record of a result of lab.train.
 function entries.train(log)
   local out = plain(log, "log")
   out.eval = nil
@@ -39,7 +39,7 @@ end
 --- The record of an evaluation.
 function entries.eval(eval) return json.object(plain(eval), eval_keys) end
 
---- The record of a measurement from what lab.sinks returned.
+--- The record of a result of lab.sinks.
 function entries.sinks(sinks)
   local out = plain(sinks.record and sinks:record() or sinks)
   local heads = out.heads or {}
@@ -55,7 +55,7 @@ function entries.sinks(sinks)
   return json.object(out, sinks_keys)
 end
 
---- A training log as CSV: the known columns first, probes after them by name.
+--- A training log as CSV: the usual columns first, then the probes, sorted.
 function entries.csv(log)
   local columns, seen, probes = {}, {}, {}
   for _, key in ipairs(csv_keys) do seen[key] = true end

@@ -10,7 +10,7 @@ local operators = { ["="] = true, ["!="] = true, ["<"] = true, ["<="] = true,
 local columns = { folder = true }
 for _, name in ipairs(index.columns) do columns[name] = true end
 
---- What a key means: SQL for its value in run r, and the values bound in it. nil: there
+--- The SQL for the value of a key in run r, and the values bound in it. nil: there
 -- is no such key.
 local function value_of(key, known)
   local kind, name = key:match "^(%l+)%.(.+)$"

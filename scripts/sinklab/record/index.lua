@@ -1,14 +1,14 @@
 --- index.lua - the index of many runs: SQLite beside the run directories.
 --
--- The directories are the truth. runs/index.sqlite repeats what their run.json say, in a
--- form that can be searched; whatever reads it first takes in the directories that have
--- changed since, so a writer that was killed, or never knew of the index, costs nothing.
+-- The run directories are the data; runs/index.sqlite is a searchable copy of their
+-- run.json. Each use first updates it from the directories that have changed, so a writer
+-- that was killed or did not use the index does no harm.
 local core = require "sinklab.core"
 local json = require "sinklab.base.json"
 
 local index = { file = "index.sqlite" }
 
--- Another number: the tables below have changed, and the index is made anew.
+-- An index with another number is rebuilt: the tables below have changed.
 local VERSION = 2
 local schema = {
   [[create table runs (folder text primary key, stamp text not null, script text,
@@ -93,7 +93,7 @@ local function is_record(t)
       and type(t.results) == "table" and type(t.claims) == "table"
 end
 
---- The record of a run directory: what its run.json holds, or nil and why not.
+--- The content of a run directory's run.json; or nil and a message.
 function index.read(folder)
   local path = folder .. "/run.json"
   local stamp, message = core.file_stamp(path) -- nor a pipe, which would never end
@@ -109,7 +109,7 @@ function index.read(folder)
   return record
 end
 
--- Columns that are numbers: a record that says otherwise says nothing.
+-- Columns that are numbers: other values are stored as null.
 local numeric = { wall_s = true, threads = true }
 
 --- Numbers and text go in as they are; anything else is nothing.
@@ -119,7 +119,7 @@ local function scalar(column, value)
   end
 end
 
---- Put one run into the index in place of what stood there. A record that cannot be
+--- Put one run into the index in place of its old rows. A record that cannot be
 -- read is listed with the status "unreadable" and the reason.
 local function put(db, name, stamp, folder)
   local record, why = index.read(folder)
@@ -162,7 +162,7 @@ local function prepare(db, path, anew)
     local version = again[1].user_version
     if version == VERSION and not anew then return true end
     if version > VERSION then
-      return nil, ("%s: written by a newer sinklab (version %d, this one knows %d)")
+      return nil, ("%s: written by a newer sinklab (version %d; this one reads %d)")
         :format(path, version, VERSION)
     end
     for _, statement in ipairs { "drop table if exists fields",
@@ -176,7 +176,7 @@ end
 
 local function explain(path, message, kind)
   if kind == "corrupt" then
-    message = message .. "\n  sinklab runs rebuild makes it anew from the directories"
+    message = message .. "\n  try: sinklab runs rebuild"
     return nil, message, kind
   elseif not core.folder_exists(path:match "^(.*)/") then
     return nil, "no folder " .. path:match "^(.*)/"
@@ -189,7 +189,7 @@ local function open(base, anew)
   local path = base .. "/" .. index.file
   local db, message, kind = core.database(path, true)
   if not db then return explain(path, message, kind) end
-  -- A commit outlives a killed process; run.json is what outlives a power failure.
+  -- A commit survives a killed process; after a power failure run.json is still there.
   local ok
   ok, message, kind = db:rows "pragma synchronous = off"
   if ok then ok, message, kind = prepare(db, path, anew) end
@@ -214,7 +214,7 @@ local function folders(base)
   return names
 end
 
---- Take in every directory that is new, changed or gone.
+--- Update the index from the directories that are new, changed or gone.
 local function refresh(db, base)
   local known, names, message = {}, nil, nil
   names, message = folders(base)
@@ -297,7 +297,7 @@ function index.update(folder, chosen)
   return ok, message
 end
 
---- Make the index of `base` anew from the directories alone.
+--- Rebuild the index of `base` from the directories alone.
 -- @return the number of runs, or nil and a message
 function index.rebuild(base)
   local db, message, kind = open(base, true)

@@ -1,6 +1,6 @@
 --- run.lua - lab.run: the run directory, its record run.json, and claims.
 --
--- The keys of run.json are an interface: docs/run.md says what they mean.
+-- The keys of run.json are an interface: docs/run.md describes them.
 local core = require "sinklab.core"
 local check = require "sinklab.base.check"
 local json = require "sinklab.base.json"
@@ -223,7 +223,7 @@ end)
 -- Claims.
 
 methods.claim = schema.func("run:claim", {
-  doc = "State what the run shows and record whether it does.",
+  doc = "State a claim about the run and record whether it holds.",
   args = {
     { "claim", "string", doc = "the claim in words" },
     { "value", "number", nan = true, doc = "with NaN no claim holds" },
@@ -361,7 +361,7 @@ end
 module.run = schema.func("lab.run", {
   doc = [[Open the run, a directory where everything is written, and its record.
 
-    The directory is runs/<script>-<UTC time> or what --out says (files of the same
+    The directory is runs/<script>-<UTC time> or that of --out (files of the same
     names in it are replaced). The record is on the disk from now on with the status
     "running", and is "complete", "failed" or "interrupted" in the end. A script has one
     run. In the REPL a new run ends the one before.]],

@@ -20,7 +20,7 @@ local function known_names(db)
   return known
 end
 
---- Runs without what the index keeps for itself.
+--- Runs without the index's own columns.
 local function shown(rows, message)
   for _, row in ipairs(rows or {}) do row.stamp = nil end
   return rows, message
@@ -248,13 +248,13 @@ methods.prune = schema.func("runs:prune", {
     { "really", "boolean", default = false,
       doc = "remove them; without it they are only listed" },
   },
-  returns = [[the list of runs, as :list gives; nil and a message on trouble, which leaves
+  returns = [[the list of runs, as :list gives; nil and a message on failure, which leaves
     the rest in place]],
-  errors = [[no condition: to remove every run say "status~"]],
+  errors = [[no condition: "status~" holds for every run]],
   example = [[local would_go = lab.runs "runs":prune { where = { "status=failed" } }]],
 }, function(self, o)
   if #o.where == 0 then
-    check.fail "runs:prune: say which, as in where = { \"status=failed\" }"
+    check.fail "runs:prune: no condition; try: where = { \"status=failed\" }"
   end
   local list, message = self:list { where = o.where }
   if not list or not o.really then return list, message end
@@ -268,7 +268,7 @@ methods.prune = schema.func("runs:prune", {
 end)
 
 methods.rebuild = schema.func("runs:rebuild", {
-  doc = "Make the index anew from the directories.",
+  doc = "Rebuild the index from the directories.",
   returns = "the number of runs; or nil and a message",
   example = [[local n = lab.runs "runs":rebuild()]],
 }, function(self)

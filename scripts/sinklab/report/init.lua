@@ -1,8 +1,8 @@
 --- report.lua - the report of runs: one HTML file that needs nothing else.
 --
--- It is made of what is in the run directories alone (docs/run.md), so it can be made
--- anew at any time, of runs of other machines too. The template is scripts/templates/
--- report.html with its style and its script; docs/report.md says what it shows.
+-- It is made from the run directories alone (docs/run.md), so it can be repeated at any
+-- time, also for runs of other machines. The template is scripts/templates/report.html
+-- with its style and its scripts; docs/report.md describes the page.
 local core = require "sinklab.core"
 local json = require "sinklab.base.json"
 local maps = require "sinklab.report.maps"

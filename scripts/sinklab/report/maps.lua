@@ -1,10 +1,10 @@
---- maps.lua - maps of heads for the report: pooled to what a page may hold, as
+--- maps.lua - maps of heads for the report: pooled to the size limit of a page, as
 -- base64 of 32-bit floats.
 local json = require "sinklab.base.json"
 
 local maps = {}
 
---- What is shown of a head, in this order, and the axes of its array:
+--- The maps of a head, in the order of the page, and the axes of their arrays:
 -- (layers, heads, queries, keys), or (layers, heads, positions).
 maps.kinds = { "mean", "std", "output_norms" }
 maps.axes = { mean = 4, std = 4, output_norms = 3 }

@@ -1,4 +1,4 @@
---- page.lua - the part of a report that is plain HTML: what a run was, claims,
+--- page.lua - the part of a report that is plain HTML: options of a run, claims,
 -- options, results, figures. It is complete without JavaScript.
 local json = require "sinklab.base.json"
 local maps = require "sinklab.report.maps"
@@ -181,7 +181,7 @@ end
 local head_first = { "layer", "head", "first_mean", "first_min", "first_std", "row_mass",
   "first_over_rowsum", "contribution", "entropy", "rate" }
 
---- Columns of a table of heads: the usual ones in their order, then what else is a
+--- Columns of a table of heads: the usual ones in their order, then every other
 -- number.
 local function head_columns(heads)
   local seen, rest, names = {}, {}, {}
@@ -336,7 +336,7 @@ function Page:compare(runs)
   self:put "</section>"
 end
 
---- The plain HTML of the runs: what comes first, and the rest.
+--- The plain HTML of the runs: the summary, and the rest.
 -- @return summary, details
 local function html(runs)
   local page, first = new_page(), nil

@@ -1,5 +1,5 @@
 --- read.lua - a run directory as the report needs it: its record, training
--- curves, figures and maps of heads, and what of them could not be read.
+-- curves, figures and maps of heads, and a list of the files that could not be read.
 local core = require "sinklab.core"
 local csv = require "sinklab.base.csv"
 local json = require "sinklab.base.json"
@@ -16,7 +16,7 @@ local function read_file(path)
   return text
 end
 
---- Text of the record, or what is said in its place where there is none.
+--- Text of the record, or its substitute where there is none.
 local function words(value, otherwise)
   if type(value) == "string" then return value end
   return type(value) == "number" and tostring(value) or otherwise
@@ -56,7 +56,7 @@ local function read_record(folder)
   return record
 end
 
---- A training's CSV as columns, thinned: step and what else is a number.
+--- A training's CSV as columns, thinned: step and every other column of numbers.
 local function read_curve(folder, name, label, problem)
   local read, why = csv.load(folder .. "/" .. name)
   if not read then return problem(why) end
@@ -77,7 +77,7 @@ local function read_curve(folder, name, label, problem)
   return curve
 end
 
---- The files of a label's maps: what the record names, else by their usual names.
+--- The files of a label's maps: from the record, else by their usual names.
 local function map_files(label, sinks, listed)
   local files = {}
   for _, kind in ipairs(maps.kinds) do

@@ -1,7 +1,7 @@
---- completion.lua - sinklab completion: scripts that teach a shell to complete.
+--- completion.lua - sinklab completion: completion scripts for shells.
 --
 -- The scripts are small and the same for every command: they hand the words typed so
--- far to `sinklab completion words`, which knows the table of commands.
+-- far to `sinklab completion words`, which reads the table of commands.
 local scripts = {}
 
 scripts.bash = [==[
@@ -17,7 +17,7 @@ _sinklab() {
       *) reply+=("$line") ;;
     esac
   done < <(printf '%s\n' "${words[@]:1}" | "${words[0]}" completion words 2>/dev/null)
-  # Bash takes a "=" for the end of a word: only what follows it is replaced.
+  # Bash ends a word at "=": only the text after it is replaced.
   case $cur in
     --*=*)
       reply=("${reply[@]#"${cur%%=*}="}")
@@ -82,7 +82,7 @@ complete -c sinklab -f -a '(__sinklab_words)'
 local shells = { "bash", "fish", "zsh" }
 
 --- Candidates for the words on standard input, one a line; ":file" or ":folder" at the
--- end asks the shell for its own.
+-- end requests the shell's own paths.
 local function words()
   local typed = {}
   for line in io.lines() do typed[#typed + 1] = line end
@@ -98,10 +98,10 @@ for i, shell in ipairs(shells) do
     run = function() io.write(scripts[shell]) end }
 end
 actions[#actions + 1] = { name = "words", run = words,
-  doc = "what may follow the words on standard input (the scripts call this)" }
+  doc = "candidates for the words on standard input (used by the scripts)" }
 
 return {
-  doc = "scripts that teach bash, fish or zsh to complete",
+  doc = "completion scripts for bash, fish and zsh",
   text = [[
 An installed sinklab has them where the shells look. Otherwise, for bash:
 source <(sinklab completion bash)]],

@@ -1,4 +1,4 @@
---- model.lua - sinklab model info: what a language model's files say.
+--- model.lua - sinklab model info: the contents of a language model's files.
 local core = require "sinklab.core"
 local command = require "sinklab.cli.command"
 local json = require "sinklab.base.json"
@@ -21,7 +21,7 @@ end
 
 local function show(o)
   local function line(label, value)
-    -- what a file says of itself may hold anything: nothing for the terminal to obey
+    -- texts of a file may hold control characters, which are not for the terminal
     if value ~= nil then
       print(("%-13s %s"):format(label, (tostring(value):gsub("%c", "?"))))
     end
@@ -82,11 +82,11 @@ local function info(words, given)
 end
 
 return {
-  doc = "language models: what a file holds",
+  doc = "language models: the contents of a file",
   actions = {
     {
       name = "info",
-      doc = "architecture, sizes, types, tokenizer, what is unusual",
+      doc = "architecture, sizes, types, tokenizer, anything unusual",
       text = [[
 FILE is a GGUF file, a safetensors file, an index of shards or a Hugging Face folder.
 Weights of files up to 1 GiB are searched for numbers that are infinite or NaN. The exit

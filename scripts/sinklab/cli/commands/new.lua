@@ -34,7 +34,7 @@ local function experiment(words, given)
 end
 
 return {
-  doc = "begin an experiment of your own",
+  doc = "create an experiment of your own",
   actions = {
     { name = "experiment", doc = "write NAME.lua, a commented script that runs",
       words = { { "NAME", "a name" } },

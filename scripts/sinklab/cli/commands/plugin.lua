@@ -130,12 +130,12 @@ local function names()
 end
 
 return {
-  doc = "attention mechanisms: found, described, tried, begun",
+  doc = "attention mechanisms: list, describe, check, create",
   actions = {
     { name = "list", doc = "every plugin on the search path", run = list },
     { name = "info", doc = "version, purpose, properties, options, parameters, files",
       words = { { "NAME", "a name", complete = names } }, run = info },
-    { name = "check", doc = "try whether a plugin keeps its word",
+    { name = "check", doc = "test gradients, declared properties and memory use",
       text = [[
 Gradients against differences, every claim, what it reads and writes, the same bits
 on every thread, huge scores, long rows. Each check runs in a process of its own.

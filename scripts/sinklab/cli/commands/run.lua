@@ -13,11 +13,11 @@ for _, prefix in ipairs { "", "experiments/" } do
   end
 end
 
--- What is for files that are no scripts, by the end of their names.
+-- Commands for files that are no scripts, by extension.
 local others = { gguf = "sinklab model info", safetensors = "sinklab model info",
   so = "sinklab plugin check", html = "a browser:", png = "an image viewer:" }
 
---- The script's file and what errors call it.
+--- The script's file and its name in errors.
 local function find(name)
   for _, here in ipairs { true, false } do
     for _, p in ipairs(places) do

@@ -61,7 +61,7 @@ local function number(value)
   return value == nil and "-" or tostring(value)
 end
 
---- What fits in one line of a table.
+--- A value cut to one line of a table.
 local function cell(value)
   value = number(value)
   return #value > 60 and value:sub(1, 57) .. "..." or value
@@ -69,7 +69,7 @@ end
 
 -- More results than these are shown without details of a measurement, unless --all.
 local MANY = 60
--- What is of single heads, the least and the most of all heads, names of files.
+-- Results of single heads, minima and maxima over heads, names of files.
 local details = { "%.heads%.%d", "%.sinks%..*%.min$", "%.sinks%..*%.max$", "%.maps%." }
 
 local function is_detail(name)
@@ -159,7 +159,7 @@ end
 local function export(words, given)
   local form = table.remove(words, 1)
   if form ~= "csv" then
-    command.refuse("runs export: csv is what there is, not '%s'", form)
+    command.refuse("runs export: unknown format '%s'; expected csv", form)
   end
   local csv = must(open(given):csv { where = words })
   if given.to then
@@ -227,7 +227,7 @@ return {
       options = { { "yes", doc = "remove them; without it they are only listed" }, folder,
         as_json },
       run = prune },
-    { name = "rebuild", doc = "make the index anew from the directories", words = {},
+    { name = "rebuild", doc = "rebuild the index from the directories", words = {},
       options = { folder }, run = rebuild },
   },
 }

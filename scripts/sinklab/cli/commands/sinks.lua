@@ -6,7 +6,7 @@ local schema = require "sinklab.base.schema"
 -- Its range and its default are those of lab.sinks.
 local threshold = schema.rules(require "sinklab.measure.measures".rows).threshold
 
--- At once, unless --batch says otherwise: memory grows with it, speed hardly does.
+-- Tokens at once without --batch: memory grows with them, speed hardly does.
 local BATCH_TOKENS = 1024
 
 --- "L:H,L:H" as { { L, H }, ... }.
@@ -65,7 +65,7 @@ local function changes_of(given)
   local list = {}
   local function add(on, change) if on then list[#list + 1] = change end end
   if given.layers and not given.mechanism then
-    command.refuse("--layers are those of a --mechanism, and none is given")
+    command.refuse("--layers needs --mechanism")
   end
   add(given.drop_first, { drop_first = true })
   add(given.move_first, { move_first = given.move_first })
@@ -222,8 +222,8 @@ and heads whose mean weight on position 1 is above eps), the position after it t
 most, entropy, row mass, contribution, norms of values and of the residual stream, massive
 activations. Nothing of the size tokens x tokens is held but the heads that --keep names.
 Results go to the run directory: run.json, figures, arrays and report.html.
-What every sample begins with is always printed: --bos=auto does what the model's file
-says, none adds nothing, one or two its beginning token, anything else is a token id or a
+The beginning of the samples is always printed: --bos=auto follows the model's file,
+none adds nothing, one or two its beginning token, anything else is a token id or a
 token of the vocabulary.
 With --drop-first, --move-first, --mask, --zero or --mechanism the same is measured again
 with each of these changes, and the change in loss is over the same tokens.]],
@@ -245,7 +245,7 @@ with each of these changes, and the change in loss is over the same tokens.]],
     { "drop-first", doc = "change: without the first token" },
     { "move-first", "K", kind = "count", doc = "change: the first token at position K" },
     { "mask", "LIST", kind = numbers_of,
-      doc = "change: keys that nobody sees, by position" },
+      doc = "change: keys masked for every query, by position" },
     { "zero", "L:H,...", kind = heads_of, doc = "change: heads that give 0" },
     { "mechanism", "NAME", kind = mechanism_of, complete = "plugins",
       doc = "change: a plugin for softmax, with NAME:OPTION=VALUE,... its options" },
