@@ -25,7 +25,7 @@ check.test("new experiment: a script that runs, holds its claims and has options
       check.above(#process.read(folder .. "/out/" .. name), 0, name)
     end
     r = sinklab("run", "mine", "--help")
-    check.contains(r.out, "mine: say here in one line")
+    check.contains(r.out, "mine: the purpose of the experiment in one line")
     check.contains(r.out, "--max_steps=3000           at most so many updates")
   end)
 
