@@ -271,6 +271,20 @@ static int collector_finish (lua_State *L) {
   return 1;
 }
 
+/* { name = its group, "rows", "columns", ... }: what a head or a position has. */
+static void push_measures (lua_State *L) {
+  sl_measure m;
+  lua_newtable (L);
+  for (int i = 0; (m = sl_row_measure_of (i)).name != NULL; i++) {
+    lua_pushstring (L, sl_measure_group_name (m.group));
+    lua_setfield (L, -2, m.name);
+  }
+  for (int i = 0; (m = sl_segment_measure_of (i)).name != NULL; i++) {
+    lua_pushstring (L, sl_measure_group_name (m.group));
+    lua_setfield (L, -2, m.name);
+  }
+}
+
 void sl_lua_open_sinks (lua_State *L) {
   static const luaL_Reg methods[] = { { "begin", collector_begin },
                                       { "done", collector_done },
@@ -289,4 +303,6 @@ void sl_lua_open_sinks (lua_State *L) {
   lua_setfield (L, -2, "sink_collector");
   lua_pushcfunction (L, row_classes);
   lua_setfield (L, -2, "row_classes");
+  push_measures (L);
+  lua_setfield (L, -2, "sink_measures");
 }

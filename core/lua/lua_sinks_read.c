@@ -113,26 +113,20 @@ static void read_keep (const reader *r, sl_measuring *m) {
   m->keep = keep;
 }
 
-static const struct {
-  const char *name;
-  unsigned flag;
-} groups[] = { { "columns", SL_MEASURE_COLUMNS },
-               { "share", SL_MEASURE_SHARE },
-               { "norms", SL_MEASURE_NORMS },
-               { "logits", SL_MEASURE_LOGITS } };
-
 static void read_measures (const reader *r, sl_measuring *m) {
   const int n = list (r, "measures", 64);
   for (int i = 0; i < n; i++) {
     const char *name = (lua_rawgeti (r->L, -1, i + 1), lua_tostring (r->L, -1));
-    size_t k = 0;
-    while (k < 4 && (name == NULL || strcmp (groups[k].name, name) != 0)) k++;
-    if (k == 4)
+    unsigned group = SL_MEASURE_LOGITS;
+    while (group > 0 &&
+           (name == NULL || strcmp (sl_measure_group_name (group), name) != 0))
+      group /= 2;
+    if (group == 0)
       sl_lua_fail (r->L,
                    "%s.measures[%d]: '%s'; expected columns, share, norms or "
                    "logits",
                    r->what, i + 1, name ? name : luaL_typename (r->L, -1));
-    m->measures |= groups[k].flag;
+    m->measures |= group;
     lua_pop (r->L, 1);
   }
   lua_pop (r->L, 1);

@@ -18,6 +18,14 @@ const char *const sl_row_class_names[SL_ROW_CLASSES] = { "plain", "first",
                                                          "boundary" };
 const int sl_share_keys[SL_SHARES] = { 1, 4, 8 };
 
+const char *sl_measure_group_name (unsigned group) {
+  return group == SL_MEASURE_COLUMNS  ? "columns"
+         : group == SL_MEASURE_SHARE  ? "share"
+         : group == SL_MEASURE_NORMS  ? "norms"
+         : group == SL_MEASURE_LOGITS ? "logits"
+                                      : "rows";
+}
+
 static double size_of (const sl_row_facts *f) {
   return f->scan.size + f->scan.virtual_size;
 }

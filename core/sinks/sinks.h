@@ -68,6 +68,8 @@ typedef struct sl_measure {
   unsigned group;   /* SL_MEASURE_...; 0: always measured */
   int is_optional;  /* 1: left out of a result where it is NaN */
 } sl_measure;
+/* "rows" for 0, "columns", "share", "norms" or "logits". */
+const char *sl_measure_group_name (unsigned group);
 sl_measure sl_row_measure_of (int m);
 sl_measure sl_segment_measure_of (int m);
 

@@ -8,23 +8,23 @@ local hidden = require "sinklab.measure.hidden"
 
 local measures = {}
 
---- group -> the names it gives: of heads[i], unless said in docs/measures.md.
+--- group -> the names it gives: of heads[i], unless said in docs/measures.md. Those of
+-- the core's tables (core/sinks/measures.c) are added.
 measures.groups = {
-  rows = { "first_mean", "first_min", "first_std", "first_all", "trigger_first",
-    "row_mass", "abs_mass", "virtual_mass", "null_mass", "first_over_rowsum", "entropy",
-    "entropy_share", "contribution", "largest_first", "sparsity", "value_norm", "rate",
-    "first_over_rowsum_rate", "curve", "classes", "groups" },
-  columns = { "sink", "sink_over_rowsum", "column", "column_over_rowsum", "column_weight",
-    "column_entropy", "null_rate", "null_above", "peak_key" },
+  rows = { "first_mean", "first_min", "first_std", "first_all", "trigger_first", "curve",
+    "classes", "groups" },
+  columns = { "sink", "sink_over_rowsum", "column", "column_over_rowsum", "peak_key" },
   share = { "share_1", "share_4", "share_8", "boost_1", "boost_4", "boost_8",
     "largest_1", "largest_4", "largest_8" },
-  norms = { "key_norms", "value_norms", "output_norms", "first_key_norm_ratio",
-    "first_value_norm_ratio", "first_norm_ratio" },
-  logits = { "sink_logit" },
+  norms = { "key_norms", "value_norms", "output_norms" },
+  logits = {},
   hidden = { "hidden", "massive", "peak", "kurtosis", "max_norm", "secondary" },
 }
+for name, group in pairs(core.sink_measures) do
+  table.insert(measures.groups[group], name)
+end
 
--- Those that watch the weights go by, in the core's words.
+-- Groups that the core measures while attention runs.
 local watching = { columns = true, share = true, norms = true, logits = true }
 
 local group_of = {}
