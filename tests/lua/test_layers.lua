@@ -336,6 +336,8 @@ check.test("options that do not go together", function()
     { clip_qkv = 1, attention = "linear" })
   refuse("rotary_part 0.1 rotates 1 numbers of a head of 16",
     { positions = "rotary", rotary_part = 0.1 })
+  refuse("rope_scaling and rope_local_base need rotary positions",
+    { rope_scaling = { type = "linear", factor = 2 } })
   refuse("attention: window[2] must be a whole number from 0, got -1",
     { attention = { window = { 4, -1 } } })
   refuse("attention: window must be a number or a list of numbers",

@@ -183,8 +183,10 @@ local function check_transformer(what, o, d, d_head)
   elseif o.parallel and o.norm_place ~= "pre" then
     check.fail("%s: norm_place \"%s\" does not go with a parallel block", what,
       o.norm_place)
-  elseif o.positions:match "^rotary" and o.rotary_part < 1
-      and (rotated < 2 or rotated % 2 ~= 0) then
+  elseif not o.positions:match "^rotary"
+      and (o.rotary_part < 1 or o.rope_scaling or o.rope_local_base) then
+    refuse "rotary_part, rope_scaling and rope_local_base need rotary positions"
+  elseif o.rotary_part < 1 and (rotated < 2 or rotated % 2 ~= 0) then
     check.fail("%s: rotary_part %g rotates %d numbers of a head of %d; "
       .. "it must be an even number from 2", what, o.rotary_part, rotated, d_head)
   end
