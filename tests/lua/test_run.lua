@@ -136,6 +136,17 @@ check.test("os.exit closes the record", function()
   end
 end)
 
+check.test("os.exit is Lua's own, and closes the record from anywhere", function()
+  local r = run(begin .. [[
+    assert(debug.getinfo(os.exit, "S").what == "C")
+    coroutine.wrap(function() pcall(os.exit, 7) end)()]])
+  check.equal(r.code, 7, r.err)
+  check.equal({ record().status, record().error }, { "failed", "os.exit (7)" })
+  r = run(begin .. "os.exit(3, true)")
+  check.equal(r.code, 3, r.err)
+  check.equal(record().status, "failed")
+end)
+
 check.test("the record exists and says running while the script runs", function()
   local r = run(begin .. [[
     local file <close> = io.open(run.folder .. "/run.json")

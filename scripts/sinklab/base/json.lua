@@ -3,6 +3,8 @@ local core = require "sinklab.core"
 local schema = require "sinklab.base.schema"
 local valid_utf8 = require "sinklab.base.strings".valid_utf8
 
+-- Reading is jansson's. Its writer would put each number of a list on a line of its own,
+-- and 0.1 as 0.10000000000000001: numbers here are the shortest that read back the same.
 local json = { null = core.json_null }
 
 schema.describe("lab.json.null",
