@@ -30,7 +30,7 @@ function check.did_you_mean(word, names, otherwise, form)
 end
 
 --- Raise that `name` is not among `names`, with the nearest one.
--- @param kind  what it is a name of, default "option"
+-- @param kind  of name, default "option"
 function check.unknown(what, name, names, kind)
   table.sort(names)
   check.fail("%s: no such %s '%s'%s", what, kind or "option", tostring(name),
@@ -50,7 +50,7 @@ local function made_by(name)
   end
 end
 
---- The kinds a rule may name: what a value must be, and what an error calls it.
+--- The kinds a rule may name: the phrase of messages, and the test of a value.
 local kinds = {
   number = { "a number", function(v) return type(v) == "number" end },
   integer = { "a whole number", function(v) return math.type(v) == "integer" end },
@@ -87,10 +87,10 @@ function check.argument(what, name, value, kind)
   end
 end
 
---- Raise unless a table is a list: values at 1, 2, ... and at nothing else, or else what
--- is named in it would be passed over.
--- @param name  what the table is called
--- @param of    of what it is a list
+--- Raise unless a table is a list: values at 1, 2, ... and at no other keys, which would
+-- be ignored.
+-- @param name  of the table in messages
+-- @param of    the kind of its elements, plural
 function check.list(what, name, list, of)
   local n = 0
   for _ in pairs(list) do n = n + 1 end
@@ -112,7 +112,7 @@ local function kinds_of(rule)
   return list
 end
 
---- What a rule's kinds are called in messages: "a string or a table".
+--- A rule's kinds in messages: "a string or a table".
 local function expected(rule)
   local names = {}
   for i, kind in ipairs(kinds_of(rule)) do names[i] = kind[1] end
@@ -154,7 +154,8 @@ local function one(what, form, name, value, rule)
     if value ~= value and not rule.nan then refuse(what, form, name, "is NaN") end
     if (rule.min and value < rule.min) or (rule.max and value > rule.max)
         or (rule.above and value <= rule.above) then
-      refuse(what, form, name, "is %s; it must be %s", tostring(value), check.limits(rule))
+      refuse(what, form, name, "is %s; it must be %s", tostring(value),
+        check.limits(rule))
     end
   elseif rule.choices and type(value) == "string" then
     for _, choice in ipairs(rule.choices) do
@@ -191,7 +192,7 @@ end
 -- @param what   the function as the user knows it, for messages
 -- @param given  the user's table, or nil
 -- @param rules  key -> { kinds, default =, required =, min =, max =, above =, choices =,
---               fields = }, as in schema.lua; or what schema.rules gives
+--               fields = }, as in schema.lua; or the result of schema.rules
 function check.options(what, given, rules)
   if given ~= nil and type(given) ~= "table" then
     check.fail("%s: expected a table of options, got %s", what, shown(given))

@@ -3,13 +3,13 @@
 -- Name, types, ranges, defaults, units and meaning are data beside the function. The
 -- check of its arguments, ?help, completion, the reference and the man page read them.
 --
--- How a function is declared (its doc comment and its call of check.options go):
+-- How a function is declared:
 --
 --   plot.mean_and_std = schema.func("lab.plot.mean_and_std", {
 --     doc = [[The first sentence is the summary. More follows.
 --
 --     Another paragraph; lines indented by two more blanks keep their line breaks.]],
---     args = { { "sinks", "table", doc = "what lab.sinks gave, with maps" } },
+--     args = { { "sinks", "table", doc = "from lab.sinks, with maps" } },
 --     options = {
 --       { "layer", "integer", min = 1, default = 1, doc = "of the head" },
 --       { "title", "string", doc = "above the figure" },
@@ -27,16 +27,16 @@
 --
 -- A row is { name, kinds, ... }; `kinds` is one or more kinds of check.lua, separated by
 -- blanks ("integer table"; "any" is not checked). Its fields:
---   doc          what it means
+--   doc          meaning
 --   default      the value where none is given; nil: the option stays nil
 --   default_doc  the default in words, where it is computed: "the task's d_model"
---   required     of an option: true, or what the message says is missing. Positional
+--   required     of an option: true, or the missing thing in words. Positional
 --                arguments are required unless they have a default or optional = true
 --   min, max, above (excluded), choices (of a string), unit ("steps"); nan: NaN may be
 --   fields       rows of a nested table, which is checked and filled in the same way
 --   keys         rows of a nested table that the function itself checks, for help alone
 -- A list of rows is plain data: schema.join (rows, more) and schema.pick (rows, "a", "b")
--- make lists that share rows. schema.rules (rows) gives what check.options takes.
+-- make lists that share rows. schema.rules (rows) gives the rules of check.options.
 --
 -- A function of the C half is declared in sinklab/core_api/ without a Lua function:
 -- schema.core("lab.rope", { ... }). With `options` it becomes a Lua function that checks
@@ -94,9 +94,6 @@ function schema.entry(of) return named[of] or by_function[of] end
 --- Every entry by its public name.
 function schema.entries() return named end
 
---- The default of an option, for code beside the function that shows or passes it.
-function schema.default(name, option) return named[name].options[option].default end
-
 --- The module in which the caller of the library's function at this level is.
 local function module_at(level)
   return debug.getinfo(level + 1, "S").source:match "^@<sinklab>/(.*)%.lua$"
@@ -146,7 +143,7 @@ end
 -- @param name  "lab.plot.heat", or "task:batch" for a method
 --     spec.what: of a method, its name in messages, as function (self)
 --     spec.more: of a method, function (self) that gives the rules of its options, for an
---     object that adds some; a row named "..." says in `options` what they are
+--     object that adds some; a row named "..." in `options` describes them
 -- @return the function that checks its arguments and calls `f`
 function schema.func(name, spec, f)
   local entry = declare(name, spec, f, module_at(2))
@@ -168,7 +165,7 @@ function schema.core(name, spec, f, module)
   return f
 end
 
---- The same, with what most of them need as arguments.
+--- The same, with the common fields of the spec as arguments.
 -- @param more  the spec's other fields, or nil
 function schema.describe(name, doc, args, returns, example, more, f)
   local spec = { doc = doc, args = args, returns = returns, example = example }

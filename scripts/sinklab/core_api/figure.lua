@@ -1,4 +1,4 @@
---- figure.lua - figures: what lab.plot gives.
+--- figure.lua - figures, the results of lab.plot.
 local describe = require "sinklab.base.schema".describe
 
 describe("figure:save", "Write the figure to a file.",

@@ -3,7 +3,7 @@
 -- A generator is a seed and a count of its draws. The same calls in the same order
 -- give the same numbers, whatever the number of threads; in a recorded sampler each
 -- call keeps its stream, and the trainer replays it under its own seed and step. Axis
--- 1 of what is drawn counts samples. `dtype` in the last table changes the precision
+-- 1 of a draw counts samples. `dtype` in the last table changes the precision
 -- of one draw.
 local describe = require "sinklab.base.schema".describe
 
@@ -20,7 +20,7 @@ generator.generator = describe("lab.generator", "A source of random numbers.",
     print(t:uniform(-1, 1, { 2, 3 }))]],
   { unchecked = true,
     options = { { "dtype", "string", choices = dtypes, default = "f32",
-      doc = "of what it draws" } } })
+      doc = "of its draws" } } })
 
 describe("generator:uniform", "Numbers uniform on [low, high).",
   { { "low", "number" }, { "high", "number", doc = "excluded" }, shape },

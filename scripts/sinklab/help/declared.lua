@@ -1,4 +1,4 @@
---- declared.lua - what a schema says, as the entries that help is made of.
+--- declared.lua - schemas as entries of help: texts of meanings, ranges, defaults.
 local check = require "sinklab.base.check"
 local doc = require "sinklab.help.doc"
 local json = require "sinklab.base.json"
@@ -30,7 +30,7 @@ local function written(value)
   return #out > 0 and "{ " .. table.concat(out, ", ") .. " }" or "{}"
 end
 
---- What a rule allows: "whole number, at least 1, steps"; nil where that is anything.
+--- The values that a rule allows: "whole number, at least 1, steps"; nil for any value.
 local function allowed(rule)
   local names = {}
   for kind in rule[1]:gmatch "[%w_]+" do
@@ -44,7 +44,7 @@ local function allowed(rule)
   return #out > 0 and table.concat(out, ", ") or nil
 end
 
---- What a rule means, allows and defaults to, in one text.
+--- The meaning, the range and the default of a rule in one text.
 function declared.meaning(rule, is_option)
   local said, range = plain(rule.doc or ""), allowed(rule)
   if rule.required and is_option then

@@ -71,7 +71,7 @@ function doc.code_text(text)
   return (table.concat(dedented(text), "\n"):gsub("%s+$", ""))
 end
 
---- A file of the library, with what the comment at its top says.
+--- A file of the library, with the title and the text of the comment at its top.
 -- @return { path, title, paragraphs as those of doc.text, lines }; or nil and a message
 function doc.file(path)
   local file, why = io.open(path, "rb")

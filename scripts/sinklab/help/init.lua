@@ -76,7 +76,7 @@ function help.fields(rule)
 end
 
 --- The options of an entry.
--- @return list of { name, what it means, its rule }
+-- @return list of { name, meaning, rule }
 function help.options(entry)
   local out = {}
   for _, p in ipairs(entry.params or {}) do
@@ -152,7 +152,7 @@ function help.names()
   return out
 end
 
---- The code of an entry, for ??name; nil for what is written in C.
+--- The code of an entry, for ??name; nil for C functions.
 function help.code(entry)
   local f = entry.file
   if not f or not entry.line then return nil end

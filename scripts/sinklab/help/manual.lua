@@ -67,7 +67,7 @@ local sections = {
       .. "name another. It holds run.json (options, versions, results, claims), "
       .. "train-*.csv (the course of training), figures as PNG, SVG and PDF, weights as "
       .. "safetensors and arrays as .npy." },
-    { "~/.local/state/sinklab/history", "What was typed at the prompt." } },
+    { "~/.local/state/sinklab/history", "The lines typed at the prompt." } },
   { "EXAMPLES",
     { "sinklab run theorem2", "Train softmax and ReLU attention on the trigger task and "
       .. "compare their sinks." },
@@ -144,7 +144,7 @@ function manual.library()
   header(3, out)
   out[#out + 1] = [[
 .SH NAME
-sinklab \- what scripts and the prompt of sinklab can use
+sinklab \- the library of scripts and of the prompt of sinklab
 .SH SYNOPSIS
 .B local lab = require """sinklab"""
 .SH DESCRIPTION

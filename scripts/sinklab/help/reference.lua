@@ -6,7 +6,7 @@ local text = require "sinklab.base.text"
 
 local reference = {}
 
--- What one meets first; the other files follow by their names.
+-- The files of a first hour; the others follow by their names.
 local first = { "cli/options", "record/run", "task/init", "task/base", "task/trigger",
   "task/context", "task/text", "model/init", "model/init_values", "train/init",
   "train/optim", "train/schedule", "measure/sinks", "plot/init", "core_api/figure",
@@ -95,7 +95,7 @@ local function put_plugin(out, p)
   if #p.options > 0 then out[#out + 1] = "" end
 end
 
---- The plugins that come with sinklab: what is in one folder, by name.
+--- The plugins that come with sinklab, by name: those of one folder.
 local function shipped()
   local out, home = {}, core.plugin "softmax".path:match "^(.*)/"
   for _, p in ipairs(core.plugins()) do
@@ -110,8 +110,9 @@ function reference.markdown()
   local out = { [[
 # Reference
 
-What scripts and the prompt can use, made from the schemas in `scripts/sinklab/` by
-`build/sinklab run docs/generate.lua`; at the prompt `?NAME` shows the same. `{ options }`
+Everything that scripts and the prompt can use, made from the schemas in
+`scripts/sinklab/` by `build/sinklab run docs/generate.lua`; at the prompt `?NAME` shows
+the same. `{ options }`
 stands for a table of the options listed; those that are not "needed" may be left out.
 Every example runs as it stands after `local lab = require "sinklab"`.
 ]] }

@@ -17,7 +17,7 @@ local wrapped = text.wrap
 
 local function indented(code) return "  " .. code:gsub("\n", "\n  ") end
 
---- Lines of two columns: names, what they mean.
+--- Lines of two columns: names and meanings.
 local function columns(rows, width)
   local left, out = 0, {}
   for _, row in ipairs(rows) do
@@ -88,14 +88,14 @@ local function group(prefix)
   return out
 end
 
---- What an option of a plugin may be.
+--- The values that an option of a plugin may have.
 function help_text.range(option)
   if option.choices then return text.alternatives(option.choices) end
   return option.min and ("%.10g to %.10g"):format(option.min, option.max)
       or "true or false"
 end
 
---- A plugin: what it says of itself.
+--- A plugin: its description, options and claims.
 local function plugin(name, width, whole)
   for _, p in ipairs(core.plugins()) do
     if p.name == name then
@@ -137,7 +137,7 @@ local function subcommand(name)
     command.usage(word, spec, true), spec.doc:gsub("^%l", string.upper), word)
 end
 
---- A variable: what it holds, and the methods of its kind.
+--- A variable: the class of its value, and the methods of that class.
 local function variable(name, globals, width)
   local value = globals and rawget(globals, name)
   if value == nil then return end
@@ -185,7 +185,7 @@ local function unknown(name)
   return nil, ("no help for '%s'%s"):format(name, check.did_you_mean(name, names, hint))
 end
 
---- Help for what a person has typed after `?` (or, with `whole`, after `??`): a name
+--- Help for the text typed after `?` (or, with `whole`, after `??`): a name
 -- of the library, of a plugin (in quotes, or alone if nothing else has it; with
 -- `whole` its file too), of an experiment, of a command or of a variable. `??` of
 -- anything else searches.

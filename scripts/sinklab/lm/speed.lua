@@ -58,7 +58,6 @@ speed.speed = schema.func("lab.lm.speed", {
     local model = lab.lm.random {}
     print(lab.lm.speed(model, 100, 0.01).tokens_per_s)]],
 }, function(model, tokens, seconds)
-  local what = "lab.lm.speed"
   local out = { tokens = tokens, seconds = seconds, tokens_per_s = tokens / seconds }
   if model.config.experts == 0 then
     out.flops_per_s = flops(model) * tokens / seconds

@@ -30,7 +30,7 @@ local function combine(what, grid)
   return points
 end
 
---- The texts of everything that will be sent, so that what cannot be sent is refused
+--- The texts of everything that will be sent, so that data that cannot be sent is refused
 -- before a process is started.
 local function prepare(what, o, points)
   local job, message = send.write({ run = o.run, with = o.with, path = package.path,
@@ -83,7 +83,7 @@ local function finish(state, worker, ok, value)
   if state.on_result then state.on_result(entry, i) end
 end
 
---- Take in what a worker has sent; false when the worker has ended.
+--- Read the result of a worker; false when the worker has ended.
 local function receive(state, worker)
   local text = worker.process:receive()
   if text == false then return true end
@@ -134,7 +134,7 @@ local sweep = schema.func("lab.sweep", {
       doc = "processes at a time" },
     { "label", "string", default = "sweep", doc = "for the progress line" },
     { "on_result", "function", doc = "(entry, index), called as results come in" },
-    { "quiet", "boolean", default_doc = "what --quiet says",
+    { "quiet", "boolean", default_doc = "the value of --quiet",
       doc = "no progress line" },
   },
   returns = [[list in the order of the points: { point =, result =, seconds = } or { point

@@ -1,7 +1,7 @@
 --- send.lua - Lua values as text that another process of this program reads back.
 --
 -- Numbers keep every bit. Plain data goes both ways; a function goes to a worker with
--- what it captures: plain data is copied, modules are required again over there.
+-- the variables that it captures: plain data is copied, modules are required again there.
 local core = require "sinklab.core"
 
 local send = {}
@@ -33,7 +33,7 @@ local function write_function(f, out, path, state)
   end
   state.count = state.count + 1
   state.seen[f] = state.count
-  -- What it captures comes later, because the function itself may be among it.
+  -- Captured variables come later, because the function itself may be among them.
   out[#out + 1] = ("F(%d,%q,function()return "):format(state.count, string.dump(f))
   for i = 1, math.huge do
     local name, value = debug.getupvalue(f, i)
@@ -97,7 +97,7 @@ function write(value, out, path, state)
   end
 end
 
---- A value as text, or nil and what about it cannot be sent.
+--- A value as text, or nil and the part of it that cannot be sent.
 -- @param what       the value as messages call it
 -- @param functions  true: functions and modules may go too (to a worker, not back)
 function send.write(value, what, functions)
@@ -108,7 +108,7 @@ function send.write(value, what, functions)
   return table.concat(out)
 end
 
---- What a text with functions may call: F, a function from its number, its code and
+--- The functions that a text may call: F, a function from its number, its code and
 -- what it captures; R, one of these again; M, a module.
 local function builders()
   local known = {}

@@ -1,4 +1,4 @@
---- worker.lua - what a worker process of lab.sweep runs: points in, results out.
+--- worker.lua - the script of a worker process of lab.sweep: points in, results out.
 local core = require "sinklab.core"
 local send = require "sinklab.sweep.send"
 

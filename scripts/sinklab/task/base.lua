@@ -1,4 +1,4 @@
---- base.lua - what a task is: a sampler, its shapes, its loss.
+--- base.lua - tasks: a sampler, its shapes, its loss.
 --
 -- A task's sampler is recorded once and replayed in C: no Lua runs in the training
 -- loop, and the numbers drawn for sequence i of step s are the same however a batch

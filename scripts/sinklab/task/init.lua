@@ -1,13 +1,13 @@
---- task.lua - lab.task: what a model is asked to do, said in tensors.
+--- task.lua - lab.task: the tasks that models are trained on, as samplers of tensors.
 --
 -- lab.task { ... } makes a task from a sampler; lab.task.NAME { ... } is one of the table
--- below. Each says where it comes from: a paper, or "ours" for what no text is known to
--- have used in the study of sinks.
+-- below. Each names its source: a paper, or "ours" for a task that no known text uses in
+-- the study of sinks.
 local base = require "sinklab.task.base"
 
 local task = {}
 
---- Every task by name: which module makes it, its source, what it asks.
+--- Every task: name, module, source, target.
 task.list = {
   { "trigger_mean", "trigger", "arXiv 2603.11487",
     "the mean of the tokens so far at a trigger" },

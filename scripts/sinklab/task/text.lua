@@ -57,7 +57,7 @@ local function law(counts, bos, delimiter)
   return rows, row(unigram, 0)
 end
 
---- Running sums that end at exactly 1, and what is impossible adds nothing.
+--- Running sums of probabilities; the last possible letter has exactly 1.
 local function cumulative(p)
   local out, sum, last = {}, 0, 0
   for i, q in ipairs(p) do
@@ -139,9 +139,9 @@ local function read_text(what, path)
   return text
 end
 
---- What a task draws from: { letters, n = how many, vocab, rows = the law, unigram, ids =
+--- The chain of a task: { letters, n = how many, vocab, rows = the law, unigram, ids =
 -- of triggers, flags (vocab, 1) = 1 at them, begins = whether a sequence begins with a
--- letter that is no trigger, start = what that is drawn from }, with the options.
+-- letter that is no trigger, start = the law of that letter }, with the options.
 local function chain_of(what, o)
   local counts = count(read_text(what, o.path))
   local n = #counts.letters
@@ -202,7 +202,7 @@ local function sampler_of(chain, L)
 end
 
 --- The law of a chain: function (token, the one before, those seen), ids from 1, ->
--- probabilities of what follows.
+-- probabilities of the next token.
 local function law_of(chain)
   local n, vocab, rows, mix = chain.n, chain.vocab, chain.rows, chain.mix
   local function sure(i)

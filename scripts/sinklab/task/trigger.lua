@@ -11,7 +11,7 @@ local base = require "sinklab.task.base"
 
 local trigger = {}
 
--- What the trigger's row is to say. `seen` (B, 1, L) marks the tokens from the first
+-- The target of the trigger's row. `seen` (B, 1, L) marks the tokens from the first
 -- after the anchors to the trigger, which counts; `count` (B, 1, 1) is their number.
 -- Each gives (B, 1, d).
 local answers = {}
@@ -22,7 +22,7 @@ function answers.mean(s) return core.matmul(s.seen, s.x) / s.count end
 function answers.sum(s) return core.matmul(s.seen, s.x) / s.x.shape[2] end
 
 function answers.max(s)
-  -- Below every coordinate, so that what is not seen never wins.
+  -- -2 is below every coordinate: tokens after the trigger are never the largest.
   return core.max(core.where(s.seen:transpose(2, 3), s.x, -2), 2, { keep = true })
 end
 
@@ -60,10 +60,10 @@ function places.moved(s, o)
     :reshape { -1, o.seq_len, 1 } }
 end
 
--- Where anchors do not depend on what is drawn.
+-- Where anchors do not depend on draws.
 local fixed = { first = true, absent = true }
 
---- Positions, anchors, and what follows from them: `word` (B or 1, L, 1) is 1 where no
+--- Positions, anchors, and masks of them: `word` (B or 1, L, 1) is 1 where no
 -- anchor is, `wide` the same for every content coordinate, and `order` (B or 1, L) the
 -- position, but L at an anchor.
 local function layout(state, o, width, dtype)
@@ -98,7 +98,7 @@ local rows = {
     doc = "2: positions 1 and 2 are both BOS, each with its own coordinate" },
 }
 
---- What is drawn: the place of the trigger, content, and what some options need.
+--- The draws: the position of the trigger, content, and those of some options.
 local function drawer(o)
   local L = o.seq_len
   return function(t, B, options)
@@ -139,7 +139,7 @@ local function tokens_of(s, where, o)
   return core.concat(parts, 3), at, of_kind
 end
 
---- The target (B, L, d), without what `residual` adds.
+--- The target (B, L, d), before `residual` adds the token.
 local function target_of(s, at, of_kind, o)
   local y
   for k, answer in ipairs(o.kinds) do
@@ -153,10 +153,10 @@ local function target_of(s, at, of_kind, o)
   return y + (1 - at) * (unit * o.default)
 end
 
---- From what is drawn to a batch.
+--- From draws to a batch.
 local function builder(o)
-  -- What is the same in every batch is worked out once: a recorded sampler repeats only
-  -- what depends on its draws.
+  -- Tensors that are equal in every batch are computed once: a recorded sampler repeats
+  -- only operations on its draws.
   local known = {}
   if fixed[o.bos] then
     for _, dtype in ipairs { "f32", "f64" } do
@@ -198,7 +198,7 @@ local function make(name, kinds, o)
   local task = base.new { name = name, seq_len = L, d_model = o.d_model,
     domain = { draw = drawer(o), build = builder(o) }, triggers = { o.first, o.last },
     options = { trigger = { "integer", min = 1 } } }
-  task.bos, task.anchors = o.bos, o.anchors -- what lab.witness relies on
+  task.bos, task.anchors = o.bos, o.anchors -- lab.witness reads them
   return task
 end
 
