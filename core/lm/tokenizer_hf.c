@@ -58,6 +58,7 @@ static int gather (gathering *all, const json_t *id, const char *text, size_t n,
 /* Whether key k of a name list ("type, vocab") is this one. */
 static int is_listed (const char *list, const char *key) {
   const size_t n = strlen (key);
+  if (n == 0) return 0;
   for (const char *at = list; (at = strstr (at, key)) != NULL; at++)
     if ((at == list || at[-1] == ' ') && (at[n] == ',' || at[n] == '\0'))
       return 1;

@@ -366,6 +366,8 @@ check.test("blocks of tokenizer.json have no setting that is read past", functio
     { pre = { type = "Punctuation", behavior = "Odd" } })
   refused("its added token has the setting 'greedy'",
     { added = { content = "<sp>", greedy = true } })
+  refused("its added token has the setting ''",
+    { added = { content = "<sp>", [""] = 1 } })
   refused("its model has the setting 'max_input_chars'", { model = { max_input_chars = 3 } })
   refused("its model has a dropout", { model = { dropout = 0.1 } })
   refused("its decoder has the step 'WordPiece', which is not known",
