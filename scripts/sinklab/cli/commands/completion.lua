@@ -101,9 +101,9 @@ actions[#actions + 1] = { name = "words", run = words,
   doc = "candidates for the words on standard input (used by the scripts)" }
 
 return {
-  doc = "completion scripts for bash, fish and zsh",
+  doc = "print a completion script for bash, fish or zsh",
   text = [[
-An installed sinklab has them where the shells look. Otherwise, for bash:
+The install puts these scripts into the folders of the shells. Without it, for bash:
 source <(sinklab completion bash)]],
   actions = actions,
   scripts = scripts,

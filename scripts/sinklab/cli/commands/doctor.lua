@@ -194,9 +194,9 @@ local function as_json(found)
 end
 
 return {
-  doc = "versions, machine, plugins, terminal, and a self-test of a second",
+  doc = "print versions and the machine; run a self-test (about 1 s)",
   text = [[
-Status 0: the self-test holds and every plugin loads; 1 otherwise.]],
+The exit status is 0 if the self-test passes and every plugin loads, else 1.]],
   options = { { "json", doc = "print JSON" } },
   run = function(_, given)
     local found = examine()

@@ -30,7 +30,7 @@ did not hold, 130, 141 or 143 ended by Ctrl-C, a closed pipe or SIGTERM.]]
 end
 
 return {
-  doc = "this text, or all about one command",
+  doc = "print this text, or the help of one command",
   words = { { "COMMAND", "a command", optional = true,
     complete = function() return command.names end },
     { "ACTION", "one of its actions", optional = true } },

@@ -2,7 +2,7 @@
 local experiments = require "sinklab.cli.experiments"
 
 return {
-  doc = "the experiments, each in one line",
+  doc = "list the experiments",
   run = function()
     local width = 0
     for _, name in ipairs(experiments.names()) do width = math.max(width, #name) end

@@ -82,11 +82,11 @@ local function info(words, given)
 end
 
 return {
-  doc = "language models: the contents of a file",
+  doc = "describe the file of a language model",
   actions = {
     {
       name = "info",
-      doc = "architecture, sizes, types, tokenizer, anything unusual",
+      doc = "print architecture, sizes, types, tokenizer and anomalies",
       text = [[
 FILE is a GGUF file, a safetensors file, an index of shards or a Hugging Face folder.
 Weights of files up to 1 GiB are searched for numbers that are infinite or NaN. The exit

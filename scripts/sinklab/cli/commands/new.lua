@@ -39,7 +39,7 @@ return {
     { name = "experiment", doc = "write NAME.lua, a commented script that runs",
       words = { { "NAME", "a name" } },
       options = { { "dir", "FOLDER", kind = "folder",
-        doc = "where to write it, default here" } },
+        doc = "folder for it, default the current one" } },
       run = experiment },
   },
 }

@@ -130,9 +130,9 @@ local function names()
 end
 
 return {
-  doc = "attention mechanisms: list, describe, check, create",
+  doc = "list, describe, check or create attention mechanisms",
   actions = {
-    { name = "list", doc = "every plugin on the search path", run = list },
+    { name = "list", doc = "list every plugin on the search path", run = list },
     { name = "info", doc = "version, purpose, properties, options, parameters, files",
       words = { { "NAME", "a name", complete = names } }, run = info },
     { name = "check", doc = "test gradients, declared properties and memory use",
@@ -155,7 +155,7 @@ Status 0: all hold; 1: one does not.]],
         end
       end,
       run = check },
-    { name = "new", doc = "write a folder with a plugin that works as it is",
+    { name = "new", doc = "create a folder with a working plugin",
       text = [[
 The folder NAME also gets a Makefile, a CMakeLists.txt and a README. Nothing that
 exists is overwritten.]],

@@ -2,11 +2,11 @@
 local command = require "sinklab.cli.command"
 
 return {
-  doc = "a run, or several side by side, as one HTML page",
+  doc = "write one HTML page for a run, or for several side by side",
   text = [[
-Writes one file that needs no network and no other file: options, tables, claims,
-figures, training curves, and the maps of every head to look into. Of one run it is
-report.html in the run's directory; of several, report.html here.]],
+The page needs no network and no other file. It shows options, tables, claims, figures,
+training curves and the maps of every head. The page of one run is report.html in its
+directory; that of several runs is report.html in the current directory.]],
   words = { { "RUN_DIR", "a run directory", many = true, complete = "folder" } },
   options = { { "out", "FILE", kind = "file", doc = "the file to write" } },
   run = function(words, given)

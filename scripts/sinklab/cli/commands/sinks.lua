@@ -214,13 +214,14 @@ local function run_sinks(words, given)
 end
 
 return {
-  doc = "the attention sinks of a language model on texts",
+  doc = "measure the attention sinks of a language model on texts",
   text = [[
 Reads texts with the model's own tokenizer, cuts them into samples, and measures the
 prefill as it runs: the weight on position 1, Sink_1^eps (100 times the share of samples
 and heads whose mean weight on position 1 is above eps), the position after it that gets
 most, entropy, row mass, contribution, norms of values and of the residual stream, massive
-activations. Nothing of the size tokens x tokens is held but the heads that --keep names.
+activations. Memory grows with the tokens, not with their square, except for the heads
+that --keep names.
 Results go to the run directory: run.json, figures, arrays and report.html.
 The beginning of the samples is always printed: --bos=auto follows the model's file,
 none adds nothing, one or two its beginning token, anything else is a token id or a
@@ -229,29 +230,35 @@ With --drop-first, --move-first, --mask, --zero or --mechanism the same is measu
 with each of these changes, and the change in loss is over the same tokens.]],
   words = { { "MODEL", "a GGUF file or a folder", complete = "file" } },
   options = {
-    { "text", "FILE", kind = "file", many = true, doc = "a text to read (again: more)" },
+    { "text", "FILE", kind = "file", many = true,
+      doc = "a text to read; may be repeated" },
     { "prompt", "TEXT", many = true, doc = "a text, as one sample" },
     { "ids", "LIST", many = true, doc = "token ids 1,5,6 or a .npy file, as one sample" },
     { "bos", "POLICY", complete = { "auto", "none", "one", "two" },
       doc = "auto, none, one, two or a token; default auto" },
-    { "tokens", "N", kind = "count", doc = "tokens of a sample of a text, default 64" },
-    { "samples", "N", kind = "count", doc = "samples of a text at most, default 100" },
-    { "pack", doc = "all samples as documents of one sequence, kept apart" },
+    { "tokens", "N", kind = "count",
+      doc = "tokens of each sample of a text, default 64" },
+    { "samples", "N", kind = "count",
+      doc = "largest number of samples of a text, default 100" },
+    { "pack", doc = "pack all samples into one sequence, as separate documents" },
     { "batch", "N", kind = "count",
       doc = "samples at once, default 1024 tokens; changes no result" },
     { "threshold", "EPS", kind = threshold_of,
       doc = "of Sink_1, default " .. threshold.default },
-    { "keep", "L:H,...", kind = heads_of, doc = "heads to keep and draw in full" },
-    { "drop-first", doc = "change: without the first token" },
-    { "move-first", "K", kind = "count", doc = "change: the first token at position K" },
+    { "keep", "L:H,...", kind = heads_of,
+      doc = "heads whose weights are saved and drawn" },
+    { "drop-first", doc = "change: remove the first token" },
+    { "move-first", "K", kind = "count",
+      doc = "change: move the first token to position K" },
     { "mask", "LIST", kind = numbers_of,
       doc = "change: keys masked for every query, by position" },
-    { "zero", "L:H,...", kind = heads_of, doc = "change: heads that give 0" },
+    { "zero", "L:H,...", kind = heads_of,
+      doc = "change: set the output of these heads to 0" },
     { "mechanism", "NAME", kind = mechanism_of, complete = "plugins",
-      doc = "change: a plugin for softmax, with NAME:OPTION=VALUE,... its options" },
-    { "layers", "LIST", kind = numbers_of, doc = "the layers that get it, default all" },
+      doc = "change: a plugin in place of softmax, as NAME:OPTION=VALUE,..." },
+    { "layers", "LIST", kind = numbers_of, doc = "layers of --mechanism, default all" },
     { "out", "DIR", kind = "folder",
-      doc = "where results go, default runs/sinks-<UTC time>" },
+      doc = "folder of the results, default runs/sinks-<UTC time>" },
   },
   run = run_sinks,
 }
