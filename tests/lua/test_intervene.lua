@@ -352,7 +352,7 @@ check.test("mistakes are named, and leave the model as it was", function()
   refuse("lab.intervene: change 1: no such option 'zer' (did you mean 'zero'?)",
     { zer = true })
   refuse("change 1 changes nothing (try one of drop_first", {})
-  check.raises("the third argument must be a list of changes such as { zero = true }",
+  check.raises("the changes must be a list of changes such as { zero = true }",
     lab.intervene, model, b, { zero = true })
   refuse("change 1: off and zero; give one change at a time", { zero = true, off = 1 })
   refuse("change 1: zero = false changes nothing", { zero = false })

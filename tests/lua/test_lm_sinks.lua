@@ -287,7 +287,7 @@ check.test("changes that do not fit are refused", function()
   refused("off and zero; give one change at a time", { zero = true, off = 1 })
   refused("drop_first is of all heads", { drop_first = true, heads = "all" })
   refused("layers are those of a mechanism", { zero = true, layers = { 1 } })
-  check.raises("the third argument must be a list of changes", lab.lm.intervene, tiny,
+  check.raises("the changes must be a list of changes", lab.lm.intervene, tiny,
     { ids }, { drop_first = true })
   check.raises("sequences of one document", lab.lm.intervene, tiny,
     { { ids = ids, documents = { 1, 4 } } }, { { drop_first = true } })

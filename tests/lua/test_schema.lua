@@ -68,7 +68,7 @@ end)
 check.test("a row holds what a row may hold", function()
   local known = { name = true, doc = true, default = true, default_doc = true,
     required = true, optional = true, min = true, max = true, above = true,
-    choices = true, unit = true, fields = true, keys = true, nan = true }
+    choices = true, unit = true, fields = true, list = true, keys = true, nan = true }
   for name, entry in pairs(schema.entries()) do
     for _, list in ipairs { entry.args, entry.options or {} } do
       for _, rule in ipairs(list) do
@@ -153,6 +153,24 @@ check.test("what the C half trusts is refused before it", function()
     .. "'max_abs_error'?)", lab.train, model, task, { stop = { max_abs_err = 1 } })
   check.raises("lab.sinks: no such option 'treshold' (did you mean 'threshold'?)",
     lab.sinks, model, task:batch { n = 1 }, { treshold = 1 })
+end)
+
+check.test("operations have the defaults that their schemas say", function()
+  local x = lab.generator(0):normal(0, 1, { 4, 3 })
+  local id = lab.tensor { 0, 2, 1, -100 }
+  for name, call in pairs {
+    sum = function(o) return x:sum(1, o) end, var = function(o) return x:var(1, o) end,
+    gelu = function(o) return x:gelu(o) end,
+    layer_norm = function(o) return lab.layer_norm(x, nil, nil, o) end,
+    rms_norm = function(o) return lab.rms_norm(x, nil, o) end,
+    cross_entropy = function(o) return (lab.cross_entropy(x, id, o)) end,
+  } do
+    local o = {}
+    for _, rule in ipairs(schema.entry("lab." .. name).options) do
+      o[rule.name] = rule.default
+    end
+    check.equal(call(o):totable(), call():totable(), name)
+  end
 end)
 
 check.test("functions of the C half refuse options in the same words", function()

@@ -79,14 +79,6 @@ local function shown(value)
   return "a " .. (is_tensor(value) and "tensor" or type(value))
 end
 
---- Raise unless an argument, which messages call `name`, is of this kind.
-function check.argument(what, name, value, kind)
-  if not kinds[kind][2](value) then
-    check.fail("%s: the %s must be %s, got %s", what, name, kinds[kind][1],
-      value == nil and "nil" or shown(value))
-  end
-end
-
 --- Raise unless a table is a list: values at 1, 2, ... and at no other keys, which would
 -- be ignored.
 -- @param name  of the table in messages
@@ -130,9 +122,12 @@ end
 -- How messages call a value by its name.
 local OPTION, ARGUMENT = "option '%s'", "the %s"
 
+local function in_messages(form, name)
+  return form:format(form == ARGUMENT and name:gsub("_", " ") or name)
+end
+
 local function refuse(what, form, name, message, ...)
-  check.fail("%s: %s " .. message, what,
-    form:format(form == ARGUMENT and name:gsub("_", " ") or name), ...)
+  check.fail("%s: %s " .. message, what, in_messages(form, name), ...)
 end
 
 --- The value as the rule has it, or raise.
@@ -163,8 +158,10 @@ local function one(what, form, name, value, rule)
     end
     refuse(what, form, name, "is '%s'; it must be %s%s", value,
       alternatives(rule.choices), check.did_you_mean(value, rule.choices))
-  elseif rule.fields and type(value) == "table" and not is_tensor(value) then
+  elseif rule.fields and type(value) == "table" then
     return check.options(what .. ": " .. name, value, rule.fields)
+  elseif rule.list and type(value) == "table" then
+    check.list(what, in_messages(form, name), value, rule.list)
   end
   return value
 end

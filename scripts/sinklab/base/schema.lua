@@ -33,6 +33,7 @@
 --   required     of an option: true, or the missing thing in words. Positional
 --                arguments are required unless they have a default or optional = true
 --   min, max, above (excluded), choices (of a string), unit ("steps"); nan: NaN may be
+--   list         of a table: a list, of "numbers"
 --   fields       rows of a nested table, which is checked and filled in the same way
 --   keys         rows of a nested table that the function itself checks, for help alone
 -- A list of rows is plain data: schema.join (rows, more) and schema.pick (rows, "a", "b")

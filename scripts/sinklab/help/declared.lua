@@ -35,7 +35,9 @@ local function allowed(rule)
   local names = {}
   for kind in rule[1]:gmatch "[%w_]+" do
     local choices = kind == "string" and rule.choices
-    names[#names + 1] = choices and quoted(choices) or kind_names[kind] or kind
+    names[#names + 1] = choices and quoted(choices)
+        or kind == "table" and rule.list and "list of " .. rule.list
+        or kind_names[kind] or kind
   end
   local out = {}
   if rule[1] ~= "any" then out[1] = text.alternatives(names) end

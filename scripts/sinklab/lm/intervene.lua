@@ -161,7 +161,6 @@ end
 -- anything is computed.
 -- @param what  the function, for messages
 function intervene.prepare(what, model, list, changes)
-  check.list(what, "the third argument", changes, "changes such as { drop_first = true }")
   local wanted = {}
   for i, change in ipairs(changes) do
     expand(wanted, read_change(("%s: change %d"):format(what, i), change), model.config)
@@ -213,12 +212,12 @@ intervene.intervene = schema.func("lab.lm.intervene", {
   args = {
     { "model", "language_model" },
     { "list", "table", doc = "sequences, as for lab.lm.sinks" },
-    { "changes", "table", doc = [[list of { one of: drop_first = true, move_first = its
-      new position, mechanism = a plugin's name or { NAME, OPTION = VALUE } (with layers
-      = those that get it, default all), zero = true, mask = position or list, onto,
-      off, remove = position, value = { position = 1, to = 0 }: as for lab.intervene,
-      with heads = "each" (default: one at a time), "all" or a list of { layer, head }
-      together; name = }]] },
+    { "changes", "table", list = "changes such as { drop_first = true }", doc = [[{ one
+      of: drop_first = true, move_first = its new position, mechanism = a plugin's name
+      or { NAME, OPTION = VALUE } (with layers = those that get it, default all), zero =
+      true, mask = position or list, onto, off, remove = position, value = { position =
+      1, to = 0 }: as for lab.intervene, with heads = "each" (default: one at a time),
+      "all" or a list of { layer, head } together; name = }]] },
   },
   options = measure.rows,
   returns = [[{ before = sinks, { name =, layer =, head =, loss =, loss_before =,

@@ -119,7 +119,10 @@ methods.watch = schema.func("collector:watch", {
     for layer = at.layer, at.last do
       local w = o.output(layer)
       if w ~= nil then
-        check.argument(what, ("W_O of layer %d"):format(layer), w, "tensor")
+        if not core.is_tensor(w) then
+          check.fail("%s: the W_O of layer %d must be a tensor, got %s", what, layer,
+            tostring(w))
+        end
       end
       self.collector:output(layer, w)
     end

@@ -179,13 +179,13 @@ local intervene = schema.func("lab.intervene", {
       doc = "from lab.model; a mixer or a model with a key bias can have heads zeroed" },
     { "batch", "table", doc = [[with x and y, and trigger, length, start and documents
       where there are any: positions are those in the document]] },
-    { "changes", "table", doc = [[list of { one of: zero = true, onto = position, off =
-      position (the rest grows), remove = position (the rest stays), mask = position or
-      list, value = { position = 1, to = 0: a number, a vector, "mean" over samples or
-      "others": mean of the sequence's other positions }, freeze = true (the mean
-      pattern over the batch) or a tensor (layers, heads, T, T), drop_first = true (no
-      layer sees position 1); heads = "each" (default: one at a time), "all" or a list
-      of { layer, head } together; name = }]] },
+    { "changes", "table", list = "changes such as { zero = true }", doc = [[{ one of:
+      zero = true, onto = position, off = position (the rest grows), remove = position
+      (the rest stays), mask = position or list, value = { position = 1, to = 0: a
+      number, a vector, "mean" over samples or "others": mean of the sequence's other
+      positions }, freeze = true (the mean pattern over the batch) or a tensor (layers,
+      heads, T, T), drop_first = true (no layer sees position 1); heads = "each"
+      (default: one at a time), "all" or a list of { layer, head } together; name = }]] },
   },
   returns = [[{ samples =, before = { plain =, first =, trigger =, boundary =, all = mean
     losses }, { name =, layer =, head = (or heads =), loss = { plain =, ... }, change =
@@ -207,7 +207,6 @@ local intervene = schema.func("lab.intervene", {
     check.fail("%s: the second argument must be a batch with x and y "
       .. "(try task:batch { n = 100 })", what)
   end
-  check.list(what, "the third argument", changes, "changes such as { zero = true }")
   local first_key = segments.first_key(what, model, batch)
   local list = {}
   for i, given in ipairs(changes) do

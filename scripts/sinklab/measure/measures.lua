@@ -43,10 +43,6 @@ function measures.check(what, o)
         what, i, tostring(t))
     end
   end
-  if o.thresholds then
-    check.list(what, "option 'thresholds'", o.thresholds, "numbers")
-  end
-  if o.keep then check.list(what, "option 'keep'", o.keep, "{ layer, head }") end
   if o.keep and o.maps then
     check.fail("%s: option 'keep' names some heads, 'maps' keeps all: one of the two",
       what)
@@ -60,9 +56,6 @@ end
 -- @return list for the core, whether the residual stream is asked for
 function measures.read(what, given, hidden)
   local on, list = {}, {}
-  if type(given) == "table" then
-    check.list(what, "option 'measures'", given, "names of measures")
-  end
   if given == "all" then
     for group in pairs(measures.groups) do on[group] = true end
   else
@@ -87,16 +80,17 @@ end
 
 --- Options that every way of measuring takes.
 measures.rows = {
-  { "measures", "string table", doc = [[names of measures or of their groups, or "all";
-    always: "rows"; more: "columns" (Sink_k for every k, column entropy, random
-    positions), "share" (the first 1, 4, 8 keys), "norms" (keys, values), "logits" (sink
-    logit), "hidden" (the residual stream)]] },
+  { "measures", "string table", list = "names of measures", doc = [[names of measures or
+    of their groups, or "all"; always: "rows"; more: "columns" (Sink_k for every k,
+    column entropy, random positions), "share" (the first 1, 4, 8 keys), "norms" (keys,
+    values), "logits" (sink logit), "hidden" (the residual stream)]] },
   { "maps", "boolean", default_doc = "up to 512 tokens, without keep",
     doc = "mean and std over samples of every weight" },
-  { "keep", "table", doc = "{ { layer, head }, ... }: maps of these heads only" },
+  { "keep", "table", list = "{ layer, head }", doc = "maps of these heads only" },
   { "threshold", "number", default = 0.3, above = 0, max = 1,
     doc = "eps of the sink rate Sink_1^eps (Gu et al. 2025)" },
-  { "thresholds", "table", doc = "a list of them: heads[i].curve has the rates at each" },
+  { "thresholds", "table", list = "numbers",
+    doc = "more of them: heads[i].curve has the rates at each" },
   { "share_rows", "integer", default = 64, min = 1,
     doc = [[last rows of a document that "share" counts]] },
   { "dormant", "number", default = 0.89, doc = [[weight on position 1 from which a row
