@@ -5,15 +5,11 @@
 #include <string.h>
 
 SL_VARIANTS (const int, probe);
-#define PROBE(suffix, value) \
-  const int probe_f32##suffix = value, probe_f64##suffix = value + 1
-PROBE (, 10);
-#if SL_HAVE_V3
-PROBE (_v3, 30);
-#endif
-#if SL_HAVE_V4
-PROBE (_v4, 40);
-#endif
+#define PROBE(tag, suffix, text, built, state, unused)            \
+  SL_IF_ (built, const int probe_f32##suffix = 10 * SL_ISA_##tag; \
+          const int probe_f64##suffix = 10 * SL_ISA_##tag + 1;)
+const int probe_f32 = 0, probe_f64 = 1;
+SL_ISA_LIST (PROBE, )
 
 static const char *refusal (const char *name) {
   static sl_error e;
@@ -41,7 +37,6 @@ START_TEST (the_best_is_chosen) {
 END_TEST
 
 START_TEST (the_environment_chooses) {
-  static const int first[SL_ISA_COUNT] = { 10, 30, 40 };
   sl_isa isa;
   sl_error e;
   for (int i = 0; i < SL_ISA_COUNT; i++) {
@@ -53,8 +48,8 @@ START_TEST (the_environment_chooses) {
     setenv ("SINKLAB_ISA", sl_isa_name ((sl_isa)i), 1);
     ck_assert_int_eq (sl_isa_choose (&isa, &e), 0);
     ck_assert_int_eq (isa, i);
-    ck_assert_int_eq (*SL_PICK (probe, 0), first[i]);
-    ck_assert_int_eq (*SL_PICK (probe, 1), first[i] + 1);
+    ck_assert_int_eq (*SL_PICK (probe, 0), 10 * i);
+    ck_assert_int_eq (*SL_PICK (probe, 1), 10 * i + 1);
   }
 }
 END_TEST

@@ -10,39 +10,15 @@
 #include <cpuid.h>
 
 enum { EBX = 1, ECX, EDX };
-/* Processor features of the levels of the x86-64 psABI (section 3.1.1), by the
-** bit in which CPUID reports them; v3 holds v2 too. */
+#define FEATURE(tag, leaf, reg, bit) { SL_ISA_##tag, leaf, reg, bit },
 static const struct {
   sl_isa level;
-  uint32_t leaf; /* subleaf 0 */
+  uint32_t leaf;
   int reg, bit;
-} features[] = {
-  { SL_ISA_V3, 1, ECX, 0 },           /* SSE3 */
-  { SL_ISA_V3, 1, ECX, 9 },           /* SSSE3 */
-  { SL_ISA_V3, 1, ECX, 12 },          /* FMA */
-  { SL_ISA_V3, 1, ECX, 13 },          /* CMPXCHG16B */
-  { SL_ISA_V3, 1, ECX, 19 },          /* SSE4.1 */
-  { SL_ISA_V3, 1, ECX, 20 },          /* SSE4.2 */
-  { SL_ISA_V3, 1, ECX, 22 },          /* MOVBE */
-  { SL_ISA_V3, 1, ECX, 23 },          /* POPCNT */
-  { SL_ISA_V3, 1, ECX, 27 },          /* OSXSAVE: XGETBV may be asked */
-  { SL_ISA_V3, 1, ECX, 28 },          /* AVX */
-  { SL_ISA_V3, 1, ECX, 29 },          /* F16C */
-  { SL_ISA_V3, 7, EBX, 3 },           /* BMI1 */
-  { SL_ISA_V3, 7, EBX, 5 },           /* AVX2 */
-  { SL_ISA_V3, 7, EBX, 8 },           /* BMI2 */
-  { SL_ISA_V3, 0x80000001u, ECX, 0 }, /* LAHF, SAHF */
-  { SL_ISA_V3, 0x80000001u, ECX, 5 }, /* LZCNT */
-  { SL_ISA_V4, 7, EBX, 16 },          /* AVX512F */
-  { SL_ISA_V4, 7, EBX, 17 },          /* AVX512DQ */
-  { SL_ISA_V4, 7, EBX, 28 },          /* AVX512CD */
-  { SL_ISA_V4, 7, EBX, 30 },          /* AVX512BW */
-  { SL_ISA_V4, 7, EBX, 31 },          /* AVX512VL */
-};
+} features[] = { SL_ISA_FEATURES (FEATURE) };
 
-/* Register state that the system must save: XMM and YMM; for v4 also the mask
-** registers and both halves of ZMM. */
-static const uint32_t states[SL_ISA_COUNT] = { 0, 0x6, 0xe6 };
+#define STATE(tag, suffix, text, built, state, unused) state,
+static const uint32_t states[] = { 0, SL_ISA_LIST (STATE, ) };
 
 /* Under a hypervisor each CPUID takes as long as a system call or more: the
 ** last answer is kept. Main thread, as sl_isa_choose. */
@@ -81,9 +57,9 @@ static int machine_runs (sl_isa isa) {
 }
 #endif
 
-#define NAME(tag, suffix, text, built, unused) text,
-#define SUFFIX(tag, suffix, text, built, unused) #suffix,
-#define BUILT(tag, suffix, text, built, unused) built,
+#define NAME(tag, suffix, text, built, state, unused) text,
+#define SUFFIX(tag, suffix, text, built, state, unused) #suffix,
+#define BUILT(tag, suffix, text, built, state, unused) built,
 static const char *const names[] = { BASELINE, SL_ISA_LIST (NAME, ) };
 static const char *const suffixes[] = { "", SL_ISA_LIST (SUFFIX, ) };
 static const int built[] = { 1, SL_ISA_LIST (BUILT, ) };

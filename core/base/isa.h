@@ -7,17 +7,9 @@
 #ifndef SL_ISA_H
 #define SL_ISA_H
 #include "base/error.h"
+#include "base/isa_list.h"
 
-/* The instruction sets beside the baseline, the better one later:
-** X (tag, suffix, name, built, other arguments ...). SL_HAVE_<tag> is 1 if this
-** build holds its code (option SINKLAB_VARIANTS), else 0. To add one: a line
-** here, its processor features in isa.c, its compiler flags in
-** cmake/SinklabPlugin.cmake. */
-#define SL_ISA_LIST(X, ...)                         \
-  X (V3, _v3, "x86-64-v3", SL_HAVE_V3, __VA_ARGS__) \
-  X (V4, _v4, "x86-64-v4", SL_HAVE_V4, __VA_ARGS__)
-
-#define SL_ISA_TAG_(tag, suffix, name, built, unused) SL_ISA_##tag,
+#define SL_ISA_TAG_(tag, suffix, name, built, state, unused) SL_ISA_##tag,
 typedef enum sl_isa {
   SL_ISA_BASE,
   SL_ISA_LIST (SL_ISA_TAG_, ) SL_ISA_COUNT
@@ -47,12 +39,12 @@ int sl_isa_available (sl_isa isa);
 ** SL_PICK (name, double_precision) is the address of the one in use. */
 #define SL_VARIANTS(type, name) \
   extern type name##_f32, name##_f64 SL_ISA_LIST (SL_DECLARE_, name)
-#define SL_DECLARE_(tag, suffix, text, built, name) \
+#define SL_DECLARE_(tag, suffix, text, built, state, name) \
   , name##_f32##suffix, name##_f64##suffix
 
 #define SL_PICK(name, wide) \
   (SL_ISA_LIST (SL_PICK_, name, wide) ((wide) ? &name##_f64 : &name##_f32))
-#define SL_PICK_(tag, suffix, text, built, name, wide)                      \
+#define SL_PICK_(tag, suffix, text, built, state, name, wide)               \
   SL_IF_ (built, sl_isa_current () == SL_ISA_##tag                          \
                      ? ((wide) ? &name##_f64##suffix : &name##_f32##suffix) \
                      :)

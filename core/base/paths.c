@@ -1,4 +1,4 @@
-/* place.c - where the executable stands, and what belongs to it. */
+/* paths.c - folders of the executable, its scripts and its plugins. */
 #include "base/file.h"
 #include <errno.h>
 #include <limits.h>
@@ -33,16 +33,18 @@ static int executable (char *file, sl_error *e) {
 }
 
 /* Set by sl_set_program_folder; empty: the executable's. */
-static char place[PATH_MAX];
+static char program_folder[PATH_MAX];
 
 int sl_set_program_folder (const char *folder, sl_error *e) {
-  return put (place, sizeof place, folder, "folder of the program", e);
+  return put (program_folder, sizeof program_folder, folder,
+              "folder of the program", e);
 }
 
 int sl_executable_file (char *path, size_t size, sl_error *e) {
   char file[PATH_MAX];
-  if (*place) {
-    if ((size_t)snprintf (path, size, "%s/sinklab", place) < size) return 0;
+  if (*program_folder) {
+    if ((size_t)snprintf (path, size, "%s/sinklab", program_folder) < size)
+      return 0;
     return sl_fail (e, "path of the program: longer than %zu bytes", size);
   }
   if (executable (file, e)) return -1;
@@ -51,7 +53,8 @@ int sl_executable_file (char *path, size_t size, sl_error *e) {
 
 int sl_executable_folder (char *path, size_t size, sl_error *e) {
   char file[PATH_MAX];
-  if (*place) return put (path, size, place, "folder of the program", e);
+  if (*program_folder)
+    return put (path, size, program_folder, "folder of the program", e);
   if (executable (file, e)) return -1;
   *strrchr (file, '/') = '\0';
   return put (path, size, file, "folder of the program", e);

@@ -1,8 +1,8 @@
 /* pool.c - workers that spin briefly, then sleep, between runs.
 **
 ** A run is announced by a new value of 'round'; each worker other than the
-** caller does its range, helps the others with theirs and counts 'pending' down.
-** Whoever waits first spins on
+** caller does its range, helps the others with theirs and counts 'pending'
+** down. Whoever waits first spins on
 ** the atomic, because the next run of a training step is microseconds away, and
 ** then sleeps on a condition variable. A sleeper announces itself ('asleep')
 ** before its last look at the atomic, a waker looks at 'asleep' after changing
@@ -27,8 +27,8 @@ typedef struct sleepers {
   atomic_int asleep;
 } sleepers;
 
-/* A worker and its range of the run: tasks next..last-1 are left. Apart, so that
-** taking one's own tasks costs no traffic. */
+/* A worker and its range of the run: tasks next..last-1 are left. Apart, so
+** that taking one's own tasks costs no traffic. */
 typedef struct worker {
   _Alignas(64) atomic_int next;
   int last, number;

@@ -88,7 +88,8 @@ static void gelu_da (ptrdiff_t n, const real *const *x, real *restrict d) {
 
 #define TWO_ROOT ((real)1.59576912160573071176) /* 2 sqrt (2 / pi) */
 
-/* y = x s (u), s the logistic function, u = 2 sqrt (2 / pi) (x + 0.044715 x^3) */
+/* y = x s (u), s the logistic function, u = 2 sqrt (2 / pi) (x + 0.044715
+** x^3) */
 static void gelu_tanh_y (ptrdiff_t n, const real *const *x, real *restrict d) {
   const real *restrict a = x[X];
   for (ptrdiff_t i = 0; i < n; i++) {

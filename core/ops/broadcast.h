@@ -9,8 +9,8 @@
 
 enum { SL_KERNEL_IN = 5 };
 
-/* n results from n elements of each operand; x always has SL_KERNEL_IN pointers,
-** NULL for operands that were not given. */
+/* n results from n elements of each operand; x always has SL_KERNEL_IN
+** pointers, NULL for operands that were not given. */
 typedef void (*sl_kernel) (ptrdiff_t n, const real *const *x, real *restrict y);
 
 /* y = kernel (x). y is contiguous; each x broadcasts to y's shape. The kernel
@@ -26,8 +26,8 @@ int SL (sl_elementwise_pair) (sl_pair_kernel kernel, const sl_view *x,
 
 /* target += kernel (x), summed over the axes of 'shape' that target does not
 ** have or repeats (stride 0). Sums run in double in a fixed order. The kernel
-** ADDS to y[i]; NULL: it adds x[0]. Without data of target nothing is done. Only
-** the dimensions of 'shape' are read. */
+** ADDS to y[i]; NULL: it adds x[0]. Without data of target nothing is done.
+** Only the dimensions of 'shape' are read. */
 void SL (sl_accumulate) (sl_kernel kernel, int n, const sl_view *const *x,
                          const sl_view *target, const sl_view *shape);
 

@@ -37,7 +37,8 @@ static sl_view part (const sl_run *r, int k) {
 
 /* x_k (outer, n_k, inner): y (outer, sum n_k, inner). For each outer index the
 ** result has one run of n_k inner elements of each input. Short runs are read
-** many at a time (all of them if the input is contiguous), long ones in pieces. */
+** many at a time (all of them if the input is contiguous), long ones in
+** pieces. */
 static void forward (const sl_run *r) {
   const int axis = sl_axis_of (r->attr, r->in[0].ndim);
   ptrdiff_t outer = 1, inner = 1;

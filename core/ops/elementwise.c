@@ -174,8 +174,8 @@ SL_OP (copy, .min_in = 1, .max_in = 1,
        .shapes = broadcast_shapes, .forward = copy_forward,
        .backward = copy_backward); /* t:copy is something else in Lua */
 
-/* y = a != 0 ? b : c: db += a != 0 ? dy : 0, dc += a != 0 ? 0 : dy. The condition
-** a has no gradient. */
+/* y = a != 0 ? b : c: db += a != 0 ? dy : 0, dc += a != 0 ? 0 : dy. The
+** condition a has no gradient. */
 LOOP (where_da, d[i] = 0)
 LOOP (where_add_da, d[i] += 0)
 LOOP (where_y, d[i] = sl_choose (a[i] != 0, b[i], c[i]))

@@ -2,24 +2,24 @@
 **
 ** A tile of ROWS x 2 vectors of C stays in registers while k runs; a step of k
 ** loads two vectors of B and broadcasts one number of A per row. Around it,
-** blocks of B and A are packed when they are read often enough, or when they
-** lie so that the tile cannot read them (Goto and van de Geijn, 2008). */
+** blocks of B and A are packed when they are read often enough, or when their
+** strides do not suit the tile (Goto and van de Geijn, 2008). */
 #include "ops/gemm.h"
 #include "base/number.h"
 #include "ops/tile.h"
 
 enum { VECTOR = SL_LANES, PANEL = 2 * SL_LANES, ROWS = SL_TILE_ROWS };
 
-/* The largest block of each size (multiples of the tile) and where copies go: a
-** panel of B stays in the first cache, a block of A in the second. */
+/* The largest blocks (multiples of the tile) and the buffer of packed copies: a
+** panel of B stays in the L1 cache, a block of A in the L2 cache. */
 typedef struct blocks {
   ptrdiff_t m, n, k;
   real *scratch;
 } blocks;
 enum { BLOCK_M = 96, BLOCK_N = 1024, BLOCK_K = 256 };
 enum { STACK_M = 48, STACK_N = 2 * PANEL, STACK_K = 64 };
-enum { SMALL = 8192 };              /* elements that stay in the first cache */
-enum { LINE = 64 / sizeof (real) }; /* of the caches */
+enum { SMALL = 8192 };              /* elements that fit the L1 cache */
+enum { LINE = 64 / sizeof (real) }; /* elements of a cache line */
 
 typedef void (*strip_function) (ptrdiff_t m, ptrdiff_t k, const real *a,
                                 ptrdiff_t a_row, ptrdiff_t a_col, const real *b,
@@ -41,7 +41,7 @@ STRIP (columns_1, 0, 1, 1, a_col)
 STRIP (columns_2, 0, 2, 1, a_col)
 STRIP (packed_1, 1, 1, 0, 0)
 STRIP (packed_2, 1, 2, 0, 0)
-/* By how the numbers of A lie: strides that are known make shorter loops. */
+/* By the strides of A: constant strides make shorter loops. */
 static const strip_function strips[4][2] = { { any_1, any_2 },
                                              { rows_1, rows_2 },
                                              { columns_1, columns_2 },
@@ -51,8 +51,8 @@ static const strip_function *strips_for (int packed, ptrdiff_t a_row,
   return strips[packed ? 3 : a_col == 1 ? 1 : a_row == 1 ? 2 : 0];
 }
 
-/* Four panels of rows that may lie far from each other: wider pieces of every
-** row, fetched ahead. */
+/* Four panels at once, for rows that may be far apart in memory: wider pieces of
+** each row, prefetched. */
 SL_INLINE void pack_four (int width, ptrdiff_t k, real scale, const real *from,
                           ptrdiff_t k_step, real *out) {
   for (ptrdiff_t p = 0; p < k; p++, from += k_step, out += width) {
@@ -63,8 +63,8 @@ SL_INLINE void pack_four (int width, ptrdiff_t k, real scale, const real *from,
   }
 }
 
-/* out: panels [k][width] of scale from (lane, p). Out of line: who packs
-** nothing should not pay for their registers. */
+/* out: panels [k][width] of scale from (lane, p). Not inlined: products that do
+** not pack would pay for their registers. */
 #define PACK(name, width)                                             \
   static __attribute__ ((noinline)) void name (                       \
       ptrdiff_t lanes, ptrdiff_t k, real scale, const real *from,     \
@@ -80,10 +80,12 @@ SL_INLINE void pack_four (int width, ptrdiff_t k, real scale, const real *from,
 PACK (pack_a, SL_PANEL_ROWS)
 PACK (pack_other, PANEL)
 
-/* Full panels of whole squares, as of weights: fewer registers. */
-static __attribute__ ((noinline)) void turn_b (ptrdiff_t columns, ptrdiff_t k,
-                                               const real *b, ptrdiff_t b_col,
-                                               real *out) {
+/* The same for full panels of whole squares, such as of weights: fewer
+** registers. */
+static __attribute__ ((noinline)) void transpose_b (ptrdiff_t columns,
+                                                    ptrdiff_t k, const real *b,
+                                                    ptrdiff_t b_col,
+                                                    real *out) {
   for (ptrdiff_t j = 0; j < columns; j += PANEL, out += PANEL * k)
     for (int lane = 0; lane < PANEL; lane += SL_SQUARE) {
       const real *from = b + (j + lane) * b_col;
@@ -95,7 +97,7 @@ static __attribute__ ((noinline)) void turn_b (ptrdiff_t columns, ptrdiff_t k,
 static void pack_b (ptrdiff_t columns, ptrdiff_t k, const real *b,
                     ptrdiff_t b_row, ptrdiff_t b_col, real *out) {
   if (b_row == 1 && columns % PANEL == 0 && k % SL_SQUARE == 0)
-    turn_b (columns, k, b, b_col, out);
+    transpose_b (columns, k, b, b_col, out);
   else
     pack_other (columns, k, 1, b, b_col, b_row, out);
 }
@@ -110,7 +112,7 @@ static inline void copy_row (ptrdiff_t n, const real *from, real *to) {
   for (ptrdiff_t j = 0; j < n; j++) to[j] = from[j];
 }
 
-/* The last columns of C, which do not fill their vectors: through a copy. */
+/* The last columns of C, which do not fill a vector: through a copy. */
 static void edge (strip_function function, ptrdiff_t m, ptrdiff_t columns,
                   ptrdiff_t k, const real *a, ptrdiff_t a_row, ptrdiff_t a_col,
                   ptrdiff_t a_step, const real *b, int add, real *c,
@@ -130,8 +132,8 @@ static void edge (strip_function function, ptrdiff_t m, ptrdiff_t columns,
   }
 }
 
-/* A product that needs no blocks: panel by panel of B, packed if it has to be,
-** all at once if they stay in the first cache. */
+/* A product without blocks: panel by panel of B, packed where that pays, all
+** panels at once if they fit the L1 cache. */
 static void small (const blocks *most, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k,
                    const real *a, ptrdiff_t a_row, ptrdiff_t a_col,
                    const real *b, ptrdiff_t b_row, ptrdiff_t b_col, int add,
@@ -140,7 +142,7 @@ static void small (const blocks *most, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k,
   const int all = badly && n <= most->n && 2 * n * k <= SMALL;
   const ptrdiff_t group = all ? most->n : PANEL;
   const strip_function *strip = strips_for (0, a_row, a_col);
-  ptrdiff_t packed = 0; /* so many columns */
+  ptrdiff_t packed = 0; /* columns packed so far */
   const real *y = b;
   for (ptrdiff_t j = 0; j < n; j += PANEL) {
     const ptrdiff_t columns = sl_min (PANEL, n - j);
@@ -166,7 +168,7 @@ static void multiply (const blocks *most, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k,
                       real alpha, const real *a, ptrdiff_t a_row,
                       ptrdiff_t a_col, const real *b, ptrdiff_t b_row,
                       ptrdiff_t b_col, int add, real *c, ptrdiff_t c_row) {
-  /* packing pays when the copy is read often and the original lies badly */
+  /* packing pays when the copy is read often and the original is strided */
   const int copy_b = b_col != 1 || (m >= 8 * ROWS && k * b_row > SMALL);
   const int copy_a =
       alpha != 1 || (m * k > SMALL && n >= (a_col == 1 ? 8 : 3) * PANEL);
@@ -191,7 +193,7 @@ static void multiply (const blocks *most, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k,
           const real *x = copy_a ? packed_a : from;
           real *y = packed_b + (m > most->m ? u : u % group) * pk;
           real *to = c + i * c_row + j + u;
-          /* just before it is read first; a part of a vector in any case */
+          /* just before its first use; columns that fill no vector always */
           if (i == 0 && (copy_b ? u % group == 0 : columns % VECTOR != 0))
             pack_b (sl_min (group, jn - u), pk, b + p * b_row + (j + u) * b_col,
                     b_row, b_col, y);
@@ -210,9 +212,9 @@ static void multiply (const blocks *most, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k,
   } while (p < k);
 }
 
-/* C = beta C, unless that is nothing to do; 0: C is to be overwritten. */
-static int begin (ptrdiff_t m, ptrdiff_t n, real beta, real *c,
-                  ptrdiff_t c_row) {
+/* C = beta C. Returns 0 if beta is 0: the product overwrites C. */
+static int scale_c (ptrdiff_t m, ptrdiff_t n, real beta, real *c,
+                    ptrdiff_t c_row) {
   if (beta == 0) return 0;
   for (ptrdiff_t i = 0; beta != 1 && i < m; i++)
     for (ptrdiff_t j = 0; j < n; j++) c[i * c_row + j] *= beta;
@@ -230,7 +232,7 @@ void SL (sl_gemm) (ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, real alpha,
                    const real *b, ptrdiff_t b_row, ptrdiff_t b_col, real beta,
                    real *c, ptrdiff_t c_row, real *scratch) {
   const blocks most = { BLOCK_M, BLOCK_N, BLOCK_K, scratch };
-  const int add = begin (m, n, beta, c, c_row);
+  const int add = scale_c (m, n, beta, c, c_row);
   if (alpha == 1 && k <= BLOCK_K && m * k <= SMALL)
     small (&most, m, n, k, a, a_row, a_col, b, b_row, b_col, add, c, c_row);
   else
@@ -245,7 +247,7 @@ void SL (sl_gemm_host) (int ta, int tb, int m, int n, int k, real alpha,
   const blocks most = { STACK_M, STACK_N, STACK_K, scratch };
   const ptrdiff_t a_row = ta ? 1 : lda, a_col = ta ? lda : 1;
   const ptrdiff_t b_row = tb ? 1 : ldb, b_col = tb ? ldb : 1;
-  const int add = begin (m, n, beta, c, ldc);
+  const int add = scale_c (m, n, beta, c, ldc);
   if (alpha == 1 && k <= STACK_K && (ptrdiff_t)m * k <= SMALL)
     small (&most, m, n, k, a, a_row, a_col, b, b_row, b_col, add, c, ldc);
   else

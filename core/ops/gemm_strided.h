@@ -26,9 +26,9 @@ static inline size_t sl_gemm_strided_scratch (ptrdiff_t m, ptrdiff_t n,
   return (one > other ? one : other) + (size_t)SL_STRIP_ROWS * (size_t)n;
 }
 
-/* C (m, n) = beta C + A (m, k) B (k, n), beta 0 or 1; 0 does not read C. Rows or
-** columns of C that are contiguous are written directly, others through strips
-** of rows in scratch. */
+/* C (m, n) = beta C + A (m, k) B (k, n), beta 0 or 1; 0 does not read C. Rows
+** or columns of C that are contiguous are written directly, others through
+** strips of rows in scratch. */
 static inline void sl_gemm_strided (ptrdiff_t m, ptrdiff_t n, ptrdiff_t k,
                                     sl_matrix a, sl_matrix b, real beta,
                                     sl_matrix c, real *scratch) {

@@ -2,8 +2,9 @@
 **
 ** Indices are whole numbers from 0 stored as reals. Kernels cannot fail, so an
 ** index that selects nothing (outside the table, a fraction, NaN) gives NaN in
-** its part of the result, which stops a training run, and has no gradient. one_hot alone gives a row of zeros for a whole number
-** outside its classes. Sums into one row run in the order of the indices. */
+** its part of the result, which stops a training run, and has no gradient.
+** one_hot alone gives a row of zeros for a whole number outside its classes.
+** Sums into one row run in the order of the indices. */
 #include "ops/axis.h"
 #include "ops/broadcast.h"
 #include <math.h>

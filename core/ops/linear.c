@@ -76,8 +76,8 @@ static void forward (const sl_run *r) {
              w->stride[0], beta, b.walk.at[1], b.y_row, r->scratch);
 }
 
-/* y = x w^T: dw (out, in) += dy^T (out, rows) x (rows, in), block by block. With
-** no block dw is still assigned. */
+/* y = x w^T: dw (out, in) += dy^T (out, rows) x (rows, in), block by block.
+** With no block dw is still assigned. */
 static void add_weights (const sl_run *r) {
   const sl_view *x = &r->in[0], *dw = &r->din[1];
   const sl_matrix sum = { dw->data, dw->stride[0], dw->stride[1] };

@@ -108,7 +108,8 @@ static double dot (ptrdiff_t n, const real *a, const real *b) {
 }
 
 /* x, y (..., n): y = (x - mean) scale gamma + beta with scale =
-** 1 / sqrt (mean ((x - mean)^2) + eps); centred 0 (rms_norm): mean 0, beta 0. */
+** 1 / sqrt (mean ((x - mean)^2) + eps); centred 0 (rms_norm): mean 0, beta
+** 0. */
 static void forward (const sl_run *r, int centred) {
   const sl_norm_attr *attr = r->attr;
   const sl_view *x = &r->in[0];

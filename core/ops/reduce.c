@@ -198,8 +198,8 @@ static void var_backward (const sl_run *r) {
   if (g.data) SL (sl_accumulate) (add_deviation, 4, operand, &r->din[0], x);
 }
 
-/* The axes of x that stay; the reduced ones but the last; size and stride of the
-** last. For visiting the elements of one result in row-major order. */
+/* The axes of x that stay; the reduced ones but the last; size and stride of
+** the last. For visiting the elements of one result in row-major order. */
 typedef struct groups {
   sl_view stay, others;
   ptrdiff_t n, step; /* of the last reduced axis */

@@ -46,8 +46,8 @@ enum { SL_TILE_ROWS = 4, SL_TALL_TILE_ROWS = 8 };
 #define SL_KEEP_IN_REGISTER(x) (void)(x)
 #endif
 
-/* A sanitizer instruments every access: unrolling by four makes compilation four
-** times as slow. */
+/* A sanitizer instruments every access: unrolling by four makes compilation
+** four times as slow. */
 #if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
 #define SL_CHECKED
 #elif defined __has_feature
@@ -254,7 +254,8 @@ SL_INLINE void sl_scale (int width, real scale, const real *from, real *out) {
     *(sl_square_row *)(out + i) = scale * *(const sl_square_row *)(from + i);
 }
 
-/* out (k, width): out[p][lane] = scale from[lane, p] for lane < lanes, else 0. */
+/* out (k, width): out[p][lane] = scale from[lane, p] for lane < lanes, else
+** 0. */
 SL_INLINE void sl_pack (int width, ptrdiff_t lanes, ptrdiff_t k, real scale,
                         const real *from, ptrdiff_t lane_step, ptrdiff_t k_step,
                         real *out) {

@@ -1,10 +1,9 @@
-/* walk.h - how kernels go over views with any strides.
+/* walk.h - loops over views with any strides.
 **
 ** sl_walk visits the positions of up to six views of one shape, last axis
 ** fastest (rows of softmax, batches of matmul). sl_cursor hands out one view in
-** blocks of consecutive elements, as a pointer into the view where it lies
-** contiguous and through a buffer where it does not, so that inner loops need
-** one form only. Numeric code: include it from files that are compiled per
+** blocks of contiguous elements, as a pointer into a contiguous view and through
+** a buffer from others, so that inner loops need one form only. Numeric code: include it from files that are compiled per
 ** precision. */
 #ifndef SL_WALK_H
 #define SL_WALK_H
@@ -16,8 +15,8 @@
 
 enum { SL_WALK_VIEWS = 6, SL_WALK_CHUNK = 256 };
 
-/* v seen as the larger shape 'dim' that it broadcasts to: aligned at the end,
-** stride 0 on the axes that repeat. */
+/* v broadcast to the shape 'dim': axes aligned at the end, stride 0 on the axes
+** that repeat. */
 static inline sl_view sl_broadcast_to (const sl_view *v, int ndim,
                                        const ptrdiff_t *dim) {
   sl_view out = { .data = v->data, .ndim = ndim };
@@ -29,8 +28,8 @@ static inline sl_view sl_broadcast_to (const sl_view *v, int ndim,
   return out;
 }
 
-/* v at position 0 of 'axis' (0..ndim-1): the rows along that axis, as positions
-** of the remaining ones. */
+/* v without 'axis' (0..ndim-1), at index 0 of it: a walk over the result visits
+** the rows along that axis. */
 static inline sl_view sl_drop_axis (const sl_view *v, int axis) {
   sl_view out = { .data = v->data, .ndim = v->ndim - 1 };
   for (int i = 0; i < out.ndim; i++) {
@@ -40,9 +39,8 @@ static inline sl_view sl_drop_axis (const sl_view *v, int axis) {
   return out;
 }
 
-/* Drop the axes of size 1 and join neighbours that lie one behind the other in
-** all n views (stride[k], one array a view). Returns the number of axes
-** left. */
+/* Drop axes of size 1 and join neighbouring axes that are contiguous in all n
+** views (stride[k], one array a view). Returns the number of axes left. */
 static inline int sl_collapse (int ndim, ptrdiff_t *dim, int n,
                                ptrdiff_t (*stride)[SL_MAX_DIMS]) {
   int last = -1;
@@ -102,8 +100,8 @@ static inline void sl_walk_next (sl_walk *w) {
   }
 }
 
-/* One view, read or added to in row-major order, at most SL_WALK_CHUNK elements a
-** call unless it is contiguous. */
+/* One view, read or added to in row-major order, at most SL_WALK_CHUNK elements
+** a call unless it is contiguous. */
 typedef struct sl_cursor {
   real *at;
   int ndim;   /* after joining; at least 1 */
@@ -143,7 +141,7 @@ static inline void sl_cursor_advance (sl_cursor *c, ptrdiff_t run) {
   }
 }
 
-/* Short runs are copied as two pieces of a constant size that may overlap.
+/* Short runs are copied as two vectors of a constant size that may overlap.
 **
 ** 'rows' runs of n elements: from places 'stride' apart, their elements 'step'
 ** apart, to places 'to_stride' apart. */
@@ -182,8 +180,8 @@ static inline void sl_copy_rows (ptrdiff_t rows, ptrdiff_t n, const real *from,
 #undef SL_TILE_ROWS
 }
 
-/* The next n elements: where they lie, or copied into 'buffer' (SL_WALK_CHUNK reals
-** that belong to this cursor until its last read). */
+/* The next n elements: where they lie, or copied into 'buffer' (SL_WALK_CHUNK
+** reals that belong to this cursor until its last read). */
 static inline const real *sl_cursor_read (sl_cursor *c, ptrdiff_t n,
                                           real *buffer) {
   const int last = c->ndim - 1;
@@ -219,7 +217,8 @@ static inline const real *sl_cursor_read (sl_cursor *c, ptrdiff_t n,
   return buffer;
 }
 
-/* Add x[0..n-1] to the next n elements (strides must not be 0: see broadcast.h). */
+/* Add x[0..n-1] to the next n elements (strides must not be 0: see
+** broadcast.h). */
 static inline void sl_cursor_add (sl_cursor *c, ptrdiff_t n, const real *x) {
   const int last = c->ndim - 1;
   const ptrdiff_t step = c->stride[0][last];
@@ -238,7 +237,8 @@ static inline void sl_cursor_add (sl_cursor *c, ptrdiff_t n, const real *x) {
   }
 }
 
-/* The n elements 'step' apart at x as a row: x itself, or a copy in 'room'. */
+/* The n elements at x, 'step' apart, as a contiguous row: x, or a copy in
+** 'room'. */
 static inline const real *sl_row_read (ptrdiff_t n, const real *x,
                                        ptrdiff_t step, real *room) {
   if (step == 1 || n == 1) return x;

@@ -28,8 +28,8 @@ static int precision (const sl_op *op, int n_in, sl_tensor *const *in,
   return dtype;
 }
 
-/* Put the op's name in front, unless shapes has done so. */
-static int blame (const sl_op *op, sl_error *e) {
+/* Put the op's name in front of the sentence unless it begins with it. */
+static int name_op (const sl_op *op, sl_error *e) {
   size_t n = strlen (op->name);
   if (e == NULL || (strncmp (e->text, op->name, n) == 0 && e->text[n] == ':'))
     return -1;
@@ -37,7 +37,7 @@ static int blame (const sl_op *op, sl_error *e) {
 }
 
 /* *bytes = reals of this precision, rounded up to whole cache lines. */
-static int room (size_t reals, sl_dtype dtype, size_t *bytes) {
+static int aligned_bytes (size_t reals, sl_dtype dtype, size_t *bytes) {
   if (sl_size_mul (reals, sl_dtype_size (dtype), bytes) < 0 ||
       *bytes > SIZE_MAX / 4)
     return -1;
@@ -45,7 +45,7 @@ static int room (size_t reals, sl_dtype dtype, size_t *bytes) {
   return 0;
 }
 
-/* A forward cut into as many pieces as there are workers. */
+/* A forward in pieces, one for each worker. */
 typedef struct cut {
   const sl_op *op;
   const sl_run *run; /* scratch of the first piece */
@@ -96,13 +96,13 @@ int sl_apply (sl_context *c, const sl_op *op, const void *attr, int n_in,
     views[i] = sl_tensor_view (in[i]);
     views[i].data = NULL;
   }
-  if (op->shapes (&q, e) < 0) return blame (op, e);
+  if (op->shapes (&q, e) < 0) return name_op (op, e);
   if (q.n_out < 1 || q.n_out > SL_MAX_OUT)
     return sl_fail (e, "%s: makes %d outputs, allowed are 1 to %d", op->name,
                     q.n_out, SL_MAX_OUT);
   cut_up (c, op, attr, views, &all);
-  if (room (q.saved, (sl_dtype)dtype, &node.saved) < 0 ||
-      room (q.scratch, (sl_dtype)dtype, &node.scratch) < 0 ||
+  if (aligned_bytes (q.saved, (sl_dtype)dtype, &node.saved) < 0 ||
+      aligned_bytes (q.scratch, (sl_dtype)dtype, &node.scratch) < 0 ||
       sl_size_mul (node.scratch, (size_t)all.pieces, &scratch) < 0 ||
       scratch > SIZE_MAX / 2)
     return sl_fail (e, "%s: these shapes need too much memory", op->name);
@@ -157,7 +157,7 @@ failed:
     out[made] = NULL;
   }
   sl_free (memory);
-  return blame (op, e);
+  return name_op (op, e);
 }
 
 sl_tensor *sl_apply_named (sl_context *c, const char *name, const void *attr,

@@ -4,18 +4,18 @@
 #include <math.h>
 #include <stdint.h>
 
-/* One element of one wanted storage, in the memory that forward reads. */
-typedef struct place {
+/* An element of a wanted storage: where forward reads it, and its gradient. */
+typedef struct element {
   double *value;
   double gradient;
-} place;
+} element;
 
 typedef struct check {
   const sl_program *program;
   sl_replica *replica;
   const double *loss;
   sl_draw draw;
-  int failed; /* -1: the last forward has */
+  int failed; /* -1: the last forward failed */
 } check;
 
 static double loss_at (check *c, double *x, double value) {
@@ -27,10 +27,10 @@ static double loss_at (check *c, double *x, double value) {
   return *c->loss;
 }
 
-/* f'(x) = (8 (f(x+h) - f(x-h)) - (f(x+2h) - f(x-2h))) / 12h + O(h^4). A step
-** over a kink spoils one size of step, a wrong gradient all of them: the best
-** counts. */
-static double difference (check *c, const place *p) {
+/* f'(x) = (8 (f(x+h) - f(x-h)) - (f(x+2h) - f(x-2h))) / 12h + O(h^4). The
+** smallest error of three step sizes counts: a kink within a step spoils one of
+** them, a wrong gradient all. */
+static double difference (check *c, const element *p) {
   double x = *p->value, best = INFINITY;
   for (double h = 1e-3; h > 1e-6; h /= 10) {
     double s = h * fmax (1, fabs (x));
@@ -53,21 +53,22 @@ static sl_tensor whole (const sl_slot *s) {
                       .stride = { 1 } };
 }
 
-/* Element number 'index' of all wanted storages laid end to end. */
-static place find (const check *c, size_t index) {
+/* Element number 'index' of all wanted storages in order. */
+static element find (const check *c, size_t index) {
   const sl_slot *s = c->program->slot;
   sl_tensor t;
   while (!s->wanted || index >= s->storage->count)
     index -= s->wanted ? s->storage->count : 0, s++;
   t = whole (s);
-  return (place){
+  return (element){
     .value = (double *)sl_replica_value (c->replica, &t).data + index,
     .gradient = ((double *)sl_replica_gradient (c->replica, &t).data)[index]
   };
 }
 
-/* f64 throughout, a loss, something wanted: *count elements of it. */
-static int suited (const sl_program *p, size_t *count, sl_error *e) {
+/* Refuse a program that is not f64 or has no loss or no wanted storage; else
+** *count: the elements of all wanted storages. */
+static int validate (const sl_program *p, size_t *count, sl_error *e) {
   *count = 0;
   for (size_t i = 0; i < p->n_nodes; i++)
     if (p->node[i].dtype != SL_F64)
@@ -90,16 +91,16 @@ int sl_program_check (const sl_program *p, size_t samples, uint64_t seed,
   check c = { .program = p, .draw = { .seed = seed, .step = 1 } };
   size_t count, n;
   sl_tensor loss;
-  place *places;
+  element *elements;
   double largest = 1, most = 0;
 
-  if (suited (p, &count, e) < 0) return -1;
+  if (validate (p, &count, e) < 0) return -1;
   n = samples == 0 || samples > count ? count : samples;
-  places = sl_alloc (n, sizeof *places);
-  if (places == NULL) return sl_fail (e, "check: out of memory");
+  elements = sl_alloc (n, sizeof *elements);
+  if (elements == NULL) return sl_fail (e, "check: out of memory");
   c.replica = sl_replica_new (p, e);
   if (c.replica == NULL) {
-    sl_free (places);
+    sl_free (elements);
     return -1;
   }
   loss = whole (&p->slot[p->loss.slot]);
@@ -116,17 +117,17 @@ int sl_program_check (const sl_program *p, size_t samples, uint64_t seed,
                        ((double)i + sl_uniform53 (word[0], word[1])));
       if (index >= count) index = count - 1;
     }
-    places[i] = find (&c, index);
-    largest = fmax (largest, fabs (places[i].gradient));
+    elements[i] = find (&c, index);
+    largest = fmax (largest, fabs (elements[i].gradient));
   }
   for (size_t i = 0; i < n && !c.failed; i++) {
-    double d = difference (&c, &places[i]);
-    if (isnan (d) || isnan (places[i].gradient)) most = INFINITY;
+    double d = difference (&c, &elements[i]);
+    if (isnan (d) || isnan (elements[i].gradient)) most = INFINITY;
     if (d > most) most = d;
   }
   *worst = most / largest;
   if (c.failed) sl_fail (e, "check: %s", sl_replica_error (c.replica)->text);
   sl_replica_free (c.replica);
-  sl_free (places);
+  sl_free (elements);
   return c.failed;
 }

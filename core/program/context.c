@@ -1,4 +1,4 @@
-/* context.c - what would be global otherwise. */
+/* context.c - the state that functions which run operations share. */
 #include "program/program.h"
 
 int sl_context_init (sl_context *c, int threads, sl_error *e) {

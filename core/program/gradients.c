@@ -7,8 +7,8 @@ static int differentiable (const sl_node *n) {
   return n->op->backward != NULL && !(n->op->flags & SL_OP_NO_GRADIENT);
 }
 
-/* Mark a node's inputs (outputs 0) or outputs (1) with 'mark'; returns the or of
-** their marks. */
+/* Mark a node's inputs (outputs 0) or outputs (1) with 'mark'; returns the or
+** of their marks. */
 static unsigned mark_all (const sl_node *n, int outputs, unsigned char *marks,
                           unsigned mark) {
   unsigned all = 0;

@@ -31,7 +31,8 @@ typedef struct sl_gradients {
   size_t *zero;
   size_t *shares; /* per slot: the slot whose memory its gradient uses */
   /* After sl_gradients_pack, of an intermediate slot with memory of its own:
-  ** its offset in one block of 'packed' bytes. NULL: each is allocated alone. */
+  ** its offset in one block of 'packed' bytes. NULL: each is allocated
+  ** alone. */
   size_t *at;
   size_t packed;
 } sl_gradients;

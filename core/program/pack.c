@@ -1,10 +1,11 @@
-/* pack.c - inner gradients in one piece of memory, each only while it is used.
+/* pack.c - intermediate gradients in one block of memory, each only while it is
+** used.
 **
-** The order of backward is known, so is the first and the last of its nodes
-** that touches a gradient. Two whose spans do not meet may have one place. They
-** are placed one after the other, in the order in which they begin, each at the
-** lowest place that is free while it lasts: backward goes from layer to layer,
-** and so stays in the memory that it has just used. */
+** The order of backward is known, and so are the first and the last step that
+** use a gradient. Two gradients whose lifetimes are disjoint may share memory.
+** In the order of their first step, each gets the lowest offset that is free
+** during its lifetime. Backward goes from layer to layer, so it reuses the
+** memory that it has just used, which is still in the cache. */
 #include "base/memory.h"
 #include "base/number.h"
 #include "program/gradients.h"
@@ -12,19 +13,19 @@
 
 enum { LINE = 64 }; /* bytes that gradients are aligned to */
 
-/* One gradient: the nodes first..last of 'back', the bytes from..to. */
+/* One gradient: alive in the steps first..last, in the bytes from..to. */
 typedef struct span {
   size_t slot, first, last, from, to;
 } span;
 
-/* 'list' has an entry for every slot that backward touches, in the order in
-** which they begin; returns how many. 'index' (per slot) is room. */
+/* list[0..]: one span for each slot with an intermediate gradient, in the order
+** of their first step; returns their number. 'index' (per slot) is scratch. */
 static size_t find_spans (const sl_program *p, const sl_gradients *g,
                           size_t *index, span *list) {
   size_t n = 0;
   for (size_t i = 0; i < p->n_slots; i++) index[i] = SIZE_MAX;
   if (p->has_loss && sl_gradients_intermediate (p, g, p->loss.slot)) {
-    index[p->loss.slot] = n; /* the seed is there before the first node */
+    index[p->loss.slot] = n; /* the seed is written before the first step */
     list[n++] = (span){ .slot = p->loss.slot };
   }
   for (size_t i = 0; i < g->n_back; i++) {
@@ -42,9 +43,10 @@ static size_t find_spans (const sl_program *p, const sl_gradients *g,
   return n;
 }
 
-/* The lowest place of 'size' bytes that no earlier span has while this one
-** lasts: behind the end of one of them, or 0. */
-static size_t place (const span *list, size_t n, const span *s, size_t size) {
+/* The lowest offset of 'size' bytes that overlap no earlier span alive at the
+** same time: 0, or the end of such a span. */
+static size_t lowest_offset (const span *list, size_t n, const span *s,
+                             size_t size) {
   size_t at = 0, i = 0;
   while (i < n) {
     const span *other = &list[i++];
@@ -56,9 +58,9 @@ static size_t place (const span *list, size_t n, const span *s, size_t size) {
   return at;
 }
 
-/* Place the spans; -1: too large. */
-static int place_all (const sl_program *p, sl_gradients *g, span *list,
-                      size_t n) {
+/* Give all spans their offsets; -1: too large. */
+static int assign_offsets (const sl_program *p, sl_gradients *g, span *list,
+                           size_t n) {
   for (size_t i = 0; i < n; i++) {
     span *s = &list[i];
     const sl_storage *storage = p->slot[s->slot].storage;
@@ -67,7 +69,7 @@ static int place_all (const sl_program *p, sl_gradients *g, span *list,
         size > SIZE_MAX / 4 - g->packed)
       return -1;
     size = sl_round_up (size, LINE);
-    s->from = place (list, i, s, size);
+    s->from = lowest_offset (list, i, s, size);
     s->to = s->from + size;
     g->at[s->slot] = s->from;
     if (s->to > g->packed) g->packed = s->to;
@@ -81,7 +83,7 @@ int sl_gradients_pack (const sl_program *p, sl_gradients *g) {
   int done = -1;
   g->at = sl_alloc (p->n_slots, sizeof *g->at);
   if (index != NULL && list != NULL && g->at != NULL)
-    done = place_all (p, g, list, find_spans (p, g, index, list));
+    done = assign_offsets (p, g, list, find_spans (p, g, index, list));
   sl_free (index);
   sl_free (list);
   return done;

@@ -88,10 +88,10 @@ void sl_replica_backward (sl_replica *r, double seed);
 /* Set the gradients of wanted storages to zero. */
 void sl_replica_zero (sl_replica *r);
 /* From now on 'data' holds the gradient of t's storage, which is wanted and
-** which no op made. The next backward overwrites it, later ones add to it. 'data'
-** has as many elements as the storage, is 64-byte aligned, and is zero at the
-** first call: elements that the program does not use are not written. -1: the
-** program computes no such gradient. */
+** which no op made. The next backward overwrites it, later ones add to it.
+** 'data' has as many elements as the storage, is 64-byte aligned, and is zero
+** at the first call: elements that the program does not use are not written.
+** -1: the program computes no such gradient. */
 int sl_replica_bind_gradient (sl_replica *r, const sl_tensor *t, void *data,
                               sl_error *e);
 

@@ -135,8 +135,8 @@ static void cut_steps (sl_replica *r, arena *a, const sl_gradients *plan) {
   }
 }
 
-/* Divide the block among all arrays; the first call (a->base NULL) measures, the
-** second sets the pointers. */
+/* Divide the block among all arrays; the first call (a->base NULL) measures,
+** the second sets the pointers. */
 static void layout (sl_replica *r, arena *a, const sl_gradients *plan) {
   const sl_program *p = r->program;
   size_t scratch = 0, spill = 0, next = 0;

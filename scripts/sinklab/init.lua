@@ -14,10 +14,6 @@ for module, names in pairs {
   ["cli.options"] = "options",
   ["record.run"] = "run",
   ["core_api.tensor"] = "tensor zeros ones full arange is_tensor",
-  ["core_api.ops"] = [[add sub mul div pow maximum minimum eq ne lt le gt ge where neg exp
-    log tanh sigmoid relu silu gelu abs sqrt square sin cos sum mean max var argmax cumsum
-    softmax log_softmax concat one_hot embedding gather scatter_add matmul linear
-    layer_norm rms_norm cross_entropy mse max_abs_error]],
   ["core_api.generator"] = "generator",
   ["core_api.attention"] = [[mechanism plugins attention row_weights gate mixer rope
     sinusoidal alibi_slopes]],
@@ -27,6 +23,11 @@ for module, names in pairs {
   ["core_api.host"] = "version clock utc threads isa",
 } do
   for name in names:gmatch "%S+" do modules[name] = { module, name } end
+end
+
+-- ... and every operation that has a description.
+for name in pairs(require "sinklab.core_api.ops") do
+  modules[name] = { "core_api.ops", name }
 end
 
 return lazy("sinklab", "lab", modules, "sinklab " .. core.version)
