@@ -1,5 +1,5 @@
 /* check_figure.c - wrong figures, odd numbers, no memory. */
-#include "base/memory.h"
+#include "base/memory_test.h"
 #include "support/figures.h"
 #include "support/suite.h"
 #include <math.h>

@@ -1,7 +1,7 @@
 /* check_file.c - whole files, folders, hashes and places, and their
 ** failures. */
 #include "base/file.h"
-#include "base/memory.h"
+#include "base/memory_test.h"
 #include "support/files.h"
 #include "support/suite.h"
 #include <dirent.h>

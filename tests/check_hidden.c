@@ -1,6 +1,6 @@
 /* check_hidden.c - the residual stream without memory, and odd numbers; what it
 ** measures is in lua/test_hidden.lua. */
-#include "base/memory.h"
+#include "base/memory_test.h"
 #include "sinks/hidden.h"
 #include "support/suite.h"
 #include <math.h>

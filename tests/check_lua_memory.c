@@ -1,5 +1,5 @@
 /* check_lua_memory.c - bindings when Lua runs out of memory: nothing leaks. */
-#include "base/memory.h"
+#include "base/memory_test.h"
 #include "lua/lua_common.h"
 #include "lua/session.h"
 #include "support/suite.h"

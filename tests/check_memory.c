@@ -1,6 +1,6 @@
 /* check_memory.c - sizes, alignment, zeros, counters and the fail-after
 ** knob. */
-#include "base/memory.h"
+#include "base/memory_test.h"
 #include "support/suite.h"
 #include <stdint.h>
 #include <string.h>

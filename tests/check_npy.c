@@ -1,6 +1,6 @@
 /* check_npy.c - .npy files read and written, and those that are refused. */
 #include "base/file.h"
-#include "base/memory.h"
+#include "base/memory_test.h"
 #include "support/files.h"
 #include "support/golden.h"
 #include "support/suite.h"

@@ -1,7 +1,7 @@
 /* check_npz.c - .npz files: written and read back, numpy's, and damaged
 ** ones. */
 #include "base/file.h"
-#include "base/memory.h"
+#include "base/memory_test.h"
 #include "support/files.h"
 #include "support/suite.h"
 #include "tensor/npz.h"

@@ -1,6 +1,6 @@
 /* check_pool.c - every index once, on a promised worker; help, sleep and
 ** wake. */
-#include "base/memory.h"
+#include "base/memory_test.h"
 #include "base/pool.h"
 #include "support/suite.h"
 #include <pthread.h>

@@ -1,6 +1,6 @@
 /* check_process.c - messages to and from fresh processes, and their ends. The
 ** children are shells, which echo what they get or end in several ways. */
-#include "base/memory.h"
+#include "base/memory_test.h"
 #include "base/process.h"
 #include "support/suite.h"
 #include <signal.h>

@@ -1,6 +1,6 @@
 /* check_program.c - record, replay, gradients, threads, failing allocations,
 ** with the small operations of tiny_ops.h. */
-#include "base/memory.h"
+#include "base/memory_test.h"
 #include "program/program.h"
 #include "support/suite.h"
 #include "support/tiny_ops.h"

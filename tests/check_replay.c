@@ -1,6 +1,6 @@
 /* check_replay.c - a small model of real operations: replay is what ran at
 ** once, gradients are right, bits do not depend on threads, nothing leaks. */
-#include "base/memory.h"
+#include "base/memory_test.h"
 #include "ops/ops.h"
 #include "program/program.h"
 #include "support/suite.h"

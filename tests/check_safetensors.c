@@ -1,6 +1,6 @@
 /* check_safetensors.c - named tensors written, read, and refused. */
 #include "base/file.h"
-#include "base/memory.h"
+#include "base/memory_test.h"
 #include "support/files.h"
 #include "support/suite.h"
 #include "tensor/safetensors.h"

@@ -1,6 +1,6 @@
 /* check_serial.c - operations that the script defines: they may fail, and are
 ** told when nobody needs them any more. */
-#include "base/memory.h"
+#include "base/memory_test.h"
 #include "program/program.h"
 #include "support/suite.h"
 #include "train/train.h"

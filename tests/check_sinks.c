@@ -6,7 +6,7 @@
 #include "attention/attention.h"
 #include "base/interrupt.h"
 #include "base/isa.h"
-#include "base/memory.h"
+#include "base/memory_test.h"
 #include "sinks/sinks.h"
 #include "support/suite.h"
 #include <math.h>

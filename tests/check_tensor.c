@@ -1,5 +1,5 @@
 /* check_tensor.c - shapes, views, broadcasting, copies, refusals, counts. */
-#include "base/memory.h"
+#include "base/memory_test.h"
 #include "support/suite.h"
 #include "tensor/tensor.h"
 #include <math.h>

@@ -1,7 +1,7 @@
 /* check_tokenizer.c - the parts of tokenizers against their definitions, and
 ** vocabularies that are wrong. Ids of real ones: lua/test_lm_tokenizer.lua. */
 #include "base/file.h"
-#include "base/memory.h"
+#include "base/memory_test.h"
 #include "base/random.h"
 #include "lm/bpe.h"
 #include "lm/byte_level.h"

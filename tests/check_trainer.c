@@ -4,7 +4,7 @@
 ** step targets y(s, j) = j / n + noise from the counter-based generator; the
 ** loss is the mean of (w - y)^2 / 2 over the samples that count. */
 #include "base/interrupt.h"
-#include "base/memory.h"
+#include "base/memory_test.h"
 #include "support/optimizer.h"
 #include "support/suite.h"
 #include "train/train.h"

@@ -1,6 +1,6 @@
 /* check_weights.c - model files opened, searched, and refused. */
 #include "base/file.h"
-#include "base/memory.h"
+#include "base/memory_test.h"
 #include "lm/weights.h"
 #include "support/files.h"
 #include "support/suite.h"

@@ -15,14 +15,4 @@ char *sl_alloc_text (const char *text, size_t n);
 
 /* Free what these two gave; NULL is allowed. */
 void sl_free (void *p);
-
-/* Test knob: let the next n calls of sl_alloc succeed and every later one fail;
-** n < 0 turns it off (default). Main thread. */
-void sl_alloc_fail_after (long n);
-
-/* How many sl_alloc calls have succeeded so far, and how many blocks are still
-** held: tests use these to prove that replay allocates nothing and that nothing
-** leaks. */
-size_t sl_alloc_count (void);
-size_t sl_alloc_live (void);
 #endif

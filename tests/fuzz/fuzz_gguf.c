@@ -1,6 +1,6 @@
 /* fuzz_gguf.c - any bytes as a GGUF file: parsed, every value and tensor
 ** touched, its tokenizer tried. */
-#include "base/memory.h"
+#include "base/memory_test.h"
 #include "fuzz/fuzz.h"
 #include "lm/tokenizer_internal.h"
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* fuzz_safetensors.c - any bytes as a safetensors file: its header read, every
 ** tensor touched. */
-#include "base/memory.h"
+#include "base/memory_test.h"
 #include "fuzz/fuzz.h"
 #include "tensor/safetensors_header.h"
 #include <stdlib.h>
