@@ -73,7 +73,7 @@ const char *sl_nearest (const char *word, size_t n, const char *const *names) {
     size_t letters = strlen (names[i]), d;
     if (letters > LONGEST) continue;
     d = distance (length, word, letters, names[i]);
-    /* A name of which nothing is left was not meant. */
+    /* All of its letters would change: it was not meant. */
     if (d >= letters) continue;
     if (d < best ||
         (nearest && d == best && strncmp (names[i], word, length) == 0 &&

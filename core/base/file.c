@@ -114,7 +114,7 @@ failed:
   return -1;
 }
 
-/* Open for reading what is not a folder; its size in *size (0 where the system
+/* Open a file, not a folder, for reading; its size in *size (0 where the system
 ** does not say, as in a pipe). -1 and a sentence. */
 static int open_to_read (const char *path, size_t *size, sl_error *e) {
   struct stat info;

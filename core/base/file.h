@@ -6,15 +6,14 @@
 
 /* Write n bytes to 'path' by way of a temporary file beside it, fsync and
 ** rename: a reader sees the old content or the new, never a part, also after a
-** crash. The mode is 0666 without the umask. Refuses to replace what is not a
+** crash. The mode is 0666 without the umask. Refuses to replace anything but a
 ** file (a folder, a device). On failure 'path' is as before and nothing is left
 ** beside. */
 int sl_file_write (const char *path, const void *data, size_t n, sl_error *e);
 
 /* For a library that writes files by their names: an empty file beside 'path',
-** its name in 'name'; and what has been written to it put in the place of
-** 'path', durably. When either fails nothing is left beside 'path', which is as
-** before. */
+** its name in 'name'; and its content moved to 'path', durably. When either
+** fails nothing is left beside 'path', which is as before. */
 int sl_file_beside (const char *path, char *name, size_t size, sl_error *e);
 int sl_file_replace (const char *name, const char *path, sl_error *e);
 
@@ -31,12 +30,12 @@ int sl_make_folders (const char *path, sl_error *e);
 ** one gets 1. */
 int sl_make_folder (const char *path, sl_error *e);
 
-/* What changes when a file is written again: its size, inode and time of
-** change, as text of at most 'size' bytes (80 suffice). -1 and a sentence of
-** what is no regular file. */
+/* A text that changes when the file is written again (size, inode, time of
+** change), of at most 'size' bytes (80 suffice). -1 and a sentence if it is no
+** regular file. */
 int sl_file_stamp (const char *path, char *stamp, size_t size, sl_error *e);
 
-/* 1 or 0, links followed: what is there and no folder; a folder. */
+/* 1 or 0, links followed: path exists and is no folder; is a folder. */
 int sl_file_exists (const char *path);
 int sl_folder_exists (const char *path);
 

@@ -1,4 +1,4 @@
-/* isa.c - what the processor and the system can run, and the choice from it. */
+/* isa.c - the instruction sets that this machine runs, and the choice. */
 #include "base/isa.h"
 #include <stdint.h>
 #include <stdio.h>

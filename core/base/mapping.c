@@ -11,7 +11,7 @@
 int sl_map_file (const char *path, sl_mapping *m, sl_error *e) {
   struct stat info;
   void *data = NULL;
-  /* a pipe that nobody writes to must not hold us */
+  /* opening a pipe without a writer must not block */
   int file = open (path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), code = 0;
   *m = (sl_mapping){ NULL, 0 };
   if (file < 0 || fstat (file, &info) != 0) code = errno;

@@ -11,7 +11,7 @@ typedef struct sl_mapping {
 /* Map the whole file. What is written to the memory stays there: the file is
 ** never changed. Pages are read when they are first touched; a file that
 ** another program cuts short meanwhile takes the process down, as with every
-** mapping. Refuses what is not a regular file. */
+** mapping. Refuses anything but a regular file. */
 int sl_map_file (const char *path, sl_mapping *m, sl_error *e);
 void sl_unmap (sl_mapping *m); /* an empty mapping is allowed */
 #endif

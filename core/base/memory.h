@@ -13,6 +13,6 @@ void *sl_alloc (size_t count, size_t size);
 /* The n bytes at 'text' and a NUL, in a block of their own, or NULL. */
 char *sl_alloc_text (const char *text, size_t n);
 
-/* Free what these two gave; NULL is allowed. */
+/* Free a block of sl_alloc or sl_alloc_text; NULL is allowed. */
 void sl_free (void *p);
 #endif

@@ -96,7 +96,7 @@ static void deal (sl_pool *pool) {
   }
 }
 
-/* A worker's own range, then what the others have left of theirs. A worker
+/* A worker's own range, then the rest of the ranges of others. A worker
 ** without a range is not needed. */
 static void run_tasks (sl_pool *pool, int number) {
   if (number >= pool->n) return;

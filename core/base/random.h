@@ -1,10 +1,10 @@
-/* random.h - a counter-based generator: a value depends on where it stands, not
-** on what was drawn before. Philox4x32-10 (Salmon et al., SC 2011). */
+/* random.h - a counter-based generator: a value depends on its position in
+** the stream, not on earlier draws. Philox4x32-10 (Salmon et al., SC 2011). */
 #ifndef SL_RANDOM_H
 #define SL_RANDOM_H
 #include <stdint.h>
 
-/* Where in the random stream a run stands. A draw of a tensor whose first axis
+/* The position of a run in the random stream. A draw of a tensor whose first axis
 ** counts samples takes value i of sample s from the counter
 ** { i / 4, first_sample + s, step, stream } under the key 'seed', so the
 ** numbers do not depend on how a batch is cut or on which thread draws them. */

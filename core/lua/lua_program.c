@@ -17,7 +17,7 @@ static int program_release (lua_State *L) {
 }
 
 /* What is being recorded ends with the function that record calls; after an
-** error in it the program, which nobody will see, is freed. The box is user
+** error in it the program, which the script does not get, is freed. The box is user
 ** value 1. */
 static int recording_close (lua_State *L) {
   int *done = luaL_checkudata (L, 1, RECORDING);
@@ -82,7 +82,7 @@ static int program_input (lua_State *L) {
 
 /* program:check { samples = 0, seed = 0 } -> the largest difference between
 ** backward and differences of forward, over max (1, largest gradient). samples:
-** how many elements of what is wanted, 0 all. */
+** the number of elements of the wanted tensors that are checked; 0: all. */
 static int program_check (lua_State *L) {
   static const char *const keys[] = { "samples", "seed", NULL };
   static const char what[] = "program:check";

@@ -1,4 +1,4 @@
-/* op.h - what an operation is: shapes, forward, and its backward below it.
+/* op.h - operations: shapes, forward, and backward below it.
 **
 ** An op file is numeric: compiled per precision and instruction set, written in
 ** terms of 'real', its kernels static, its sl_op objects mangled by SL().
@@ -31,15 +31,15 @@ typedef struct sl_run {
   const sl_view *dout; /* backward: data NULL: zero */
   void *saved;         /* forward -> backward, op.shapes says how many reals */
   void *scratch;       /* contents undefined */
-  const sl_draw *draw; /* where random ops stand */
+  const sl_draw *draw; /* position in the random stream */
   void *observer;      /* attention: sl_observer or NULL */
   int ordinal;         /* how many earlier nodes of the program have this op */
   int from, to;        /* forward of an op with units: only these; to 0: all */
-  sl_error *error;     /* empty; what an op with SL_OP_SERIAL writes ends the
-                       ** run */
+  sl_error *error;     /* empty; an op with SL_OP_SERIAL that fails fills it,
+                       ** which ends the run */
 } sl_run;
 
-/* The question shapes answers: what comes out of these inputs? */
+/* What sl_op.shapes is asked, and its answer. */
 typedef struct sl_shape_query {
   const void *attr;
   int n_in;
@@ -64,7 +64,7 @@ enum {
 };
 
 /* How a script passes the arguments. 'axis' counts from 1, or backwards from
-** -1; the attributes begin with what stands beside the inputs. */
+** -1; the attributes begin with the argument beside the inputs. */
 typedef enum sl_arguments {
   SL_ARGS_NONE,   /* the op has no function of its own in Lua */
   SL_ARGS_INPUTS, /* (inputs ..., { options }) */

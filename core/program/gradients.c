@@ -45,7 +45,7 @@ static int any_needed (const sl_node *n, int outputs,
 }
 
 /* Calls visit for the runs of adjacent elements of an operand until it returns
-** 0; returns what the last call did (1 without any). */
+** 0; returns the result of the last call (1 without calls). */
 static int each_run (const sl_operand *o, unsigned char *bytes,
                      int (*visit) (unsigned char *from, ptrdiff_t n)) {
   const sl_view *v = &o->view;

@@ -1,4 +1,4 @@
-/* record.h - what a program is inside; only core/program sees it. */
+/* record.h - the inside of a program, for core/program only. */
 #ifndef SL_RECORD_H
 #define SL_RECORD_H
 #include "program/program.h"

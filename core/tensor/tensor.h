@@ -62,7 +62,8 @@ sl_tensor *sl_tensor_scalar (sl_dtype dtype, double value, sl_error *e);
 sl_tensor *sl_tensor_retain (sl_tensor *t);
 void sl_tensor_release (sl_tensor *t); /* NULL is allowed */
 
-/* A storage of its own, for those that hold memory but no shape (programs). */
+/* A storage without a tensor, for owners of memory without a shape
+** (programs). */
 sl_storage *sl_storage_retain (sl_storage *s);
 void sl_storage_release (sl_storage *s); /* NULL is allowed */
 
