@@ -19,8 +19,9 @@ int sl_process_send (sl_process *p, const void *data, size_t n, sl_error *e);
 /* Wait until one of n processes has something to receive: its index. -1: not
 ** within 'seconds' (24 days at most), or a signal came. */
 int sl_process_wait (sl_process *const *p, int n, double seconds);
-/* Read the bytes that have arrived. 1: a whole message, in *data (the caller frees it
-** with sl_free) and *n; 0: not yet all of one; -1: there will be no more. */
+/* Read the bytes that have arrived. 1: a whole message, in *data (the caller
+** frees it with sl_free) and *n; 0: not yet all of one; -1: there will be no
+** more. */
 int sl_process_receive (sl_process *p, char **data, size_t *n, sl_error *e);
 /* End it: SIGTERM, after two seconds SIGKILL; waits. 'how' says how it ended:
 ** "ended with status 1", "was killed by signal 11 (Segmentation fault)". Frees

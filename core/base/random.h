@@ -4,8 +4,8 @@
 #define SL_RANDOM_H
 #include <stdint.h>
 
-/* The position of a run in the random stream. A draw of a tensor whose first axis
-** counts samples takes value i of sample s from the counter
+/* The position of a run in the random stream. A draw of a tensor whose first
+** axis counts samples takes value i of sample s from the counter
 ** { i / 4, first_sample + s, step, stream } under the key 'seed', so the
 ** numbers do not depend on how a batch is cut or on which thread draws them. */
 typedef struct sl_draw {

@@ -51,8 +51,8 @@ static const strip_function *strips_for (int packed, ptrdiff_t a_row,
   return strips[packed ? 3 : a_col == 1 ? 1 : a_row == 1 ? 2 : 0];
 }
 
-/* Four panels at once, for rows that may be far apart in memory: wider pieces of
-** each row, prefetched. */
+/* Four panels at once, for rows that may be far apart in memory: wider pieces
+** of each row, prefetched. */
 SL_INLINE void pack_four (int width, ptrdiff_t k, real scale, const real *from,
                           ptrdiff_t k_step, real *out) {
   for (ptrdiff_t p = 0; p < k; p++, from += k_step, out += width) {

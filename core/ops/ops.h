@@ -43,8 +43,8 @@ typedef struct sl_cross_entropy_attr {
 } sl_cross_entropy_attr;
 
 /* uniform on [a, b); normal with mean a and standard deviation b; randint a..b,
-** both included; bernoulli: 1 with probability a; categorical. Axis 0 of the result
-** counts samples: see sl_draw. */
+** both included; bernoulli: 1 with probability a; categorical. Axis 0 of the
+** result counts samples: see sl_draw. */
 typedef struct sl_random_attr {
   uint32_t stream;
   int ndim;

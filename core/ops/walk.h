@@ -2,9 +2,9 @@
 **
 ** sl_walk visits the positions of up to six views of one shape, last axis
 ** fastest (rows of softmax, batches of matmul). sl_cursor hands out one view in
-** blocks of contiguous elements, as a pointer into a contiguous view and through
-** a buffer from others, so that inner loops need one form only. Numeric code: include it from files that are compiled per
-** precision. */
+** blocks of contiguous elements, as a pointer into a contiguous view and
+** through a buffer from others, so that inner loops need one form only. Numeric
+** code: include it from files that are compiled per precision. */
 #ifndef SL_WALK_H
 #define SL_WALK_H
 #include "base/number.h"

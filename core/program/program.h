@@ -42,10 +42,10 @@ void sl_program_end (sl_context *c, sl_program *p);
 /* Frees p as soon as it has no replica left; NULL is allowed. */
 void sl_program_free (sl_program *p);
 
-/* Before the first replica (a replica keeps the settings of the time when it was made):
-** gradients are wanted for t's whole storage (a model's parameters are one flat
-** storage); the loss is this scalar. Both must be tensors that the program made
-** or uses. */
+/* Before the first replica (a replica keeps the settings of the time when it
+** was made): gradients are wanted for t's whole storage (a model's parameters
+** are one flat storage); the loss is this scalar. Both must be tensors that the
+** program made or uses. */
 int sl_program_want (sl_program *p, sl_tensor *t, sl_error *e);
 int sl_program_loss (sl_program *p, sl_tensor *loss, sl_error *e);
 /* t, which no op of the program made, becomes an input: each replica has its

@@ -29,9 +29,9 @@ typedef struct sl_header {
 /* Read the header of a file of n bytes. Every place is checked against shape,
 ** type, the other tensors and the data, which must be covered without overlap
 ** or gap; shapes have at most SL_MAX_DIMS axes. All types of the format that
-** take whole bytes are known, also types that sinklab does not compute with. A NUL
-** in a name is read as its symbol, U+2400. Takes time and memory in proportion
-** to the header. Free with sl_header_free; on failure h is empty. */
+** take whole bytes are known, also types that sinklab does not compute with. A
+** NUL in a name is read as its symbol, U+2400. Takes time and memory in
+** proportion to the header. Free with sl_header_free; on failure h is empty. */
 int sl_header_read (const char *file, size_t n, sl_header *h, sl_error *e);
 void sl_header_free (sl_header *h);
 #endif
