@@ -78,33 +78,28 @@ static int draw (lua_State *L, generator *g, const char *name, sl_dtype dtype,
   return 1;
 }
 
-/* g:NAME (a, [b], shape, [{ dtype = }]); names of the numbers as users see
-** them. */
-static int draw_numbers (lua_State *L, const char *name, const char *a,
-                         const char *b) {
+/* Distributions of one or two numbers, with the words for these in messages. */
+static const struct {
+  const char *name, *a, *b;
+} distributions[] = {
+  { "uniform", "the lower bound", "the upper bound" },
+  { "normal", "the mean", "the standard deviation" },
+  { "randint", "the lowest value", "the highest value" },
+  { "bernoulli", "the probability", NULL },
+};
+enum { N_DISTRIBUTIONS = sizeof distributions / sizeof *distributions };
+
+/* g:NAME (a, [b], shape, [{ dtype = }]); upvalue 1 is the distribution. */
+static int generator_draw (lua_State *L) {
+  const int i = (int)lua_tointeger (L, lua_upvalueindex (1));
+  const char *name = distributions[i].name, *b = distributions[i].b;
   generator *g = luaL_checkudata (L, 1, GENERATOR);
-  sl_random_attr attr = { .a = number (L, 2, name, a) };
+  sl_random_attr attr = { .a = number (L, 2, name, distributions[i].a) };
   int at = 3;
   if (b) attr.b = number (L, at++, name, b);
   attr.ndim = sl_lua_check_shape (L, at, 0, attr.dim, name);
   const sl_dtype dtype = option_dtype (L, at + 1, name, g->dtype);
   return draw (L, g, name, dtype, &attr, 0, NULL);
-}
-
-static int generator_uniform (lua_State *L) {
-  return draw_numbers (L, "uniform", "the lower bound", "the upper bound");
-}
-
-static int generator_normal (lua_State *L) {
-  return draw_numbers (L, "normal", "the mean", "the standard deviation");
-}
-
-static int generator_randint (lua_State *L) {
-  return draw_numbers (L, "randint", "the lowest value", "the highest value");
-}
-
-static int generator_bernoulli (lua_State *L) {
-  return draw_numbers (L, "bernoulli", "the probability", NULL);
 }
 
 /* g:categorical (probabilities, shape, [{ dtype = }]): a tensor (k), whose
@@ -182,10 +177,6 @@ static int generator_tostring (lua_State *L) {
 
 void sl_lua_open_generator (lua_State *L) {
   static const luaL_Reg methods[] = {
-    { "uniform", generator_uniform },
-    { "normal", generator_normal },
-    { "randint", generator_randint },
-    { "bernoulli", generator_bernoulli },
     { "categorical", generator_categorical },
     { "full", generator_full },
     { "fill", generator_fill },
@@ -198,6 +189,11 @@ void sl_lua_open_generator (lua_State *L) {
   lua_pushcfunction (L, generator_tostring);
   lua_setfield (L, -2, "__tostring");
   luaL_newlib (L, methods);
+  for (int i = 0; i < N_DISTRIBUTIONS; i++) {
+    lua_pushinteger (L, i);
+    lua_pushcclosure (L, generator_draw, 1);
+    lua_setfield (L, -2, distributions[i].name);
+  }
   lua_getfield (L, -3, "one_hot");
   lua_pushcclosure (L, generator_one_hot, 1);
   lua_setfield (L, -2, "one_hot");
