@@ -2,8 +2,7 @@
 #include "check/check.h"
 #include "lua/lua_common.h"
 
-/* Calls the function at index 5. It shows progress: what goes wrong in it is no
-** reason to stop. */
+/* Calls the function at index 5, which shows progress; its errors are ignored. */
 static void report (void *data, int done, int total) {
   lua_State *L = data;
   lua_pushvalue (L, 5);
@@ -47,7 +46,7 @@ static int check_plugin (lua_State *L) {
   return 1;
 }
 
-/* checks () -> { { name, doc }, ... }: all there are, in order. */
+/* checks () -> { { name, doc }, ... }: all checks, in order. */
 static int checks (lua_State *L) {
   lua_newtable (L);
   for (int i = 0; sl_check_name (i); i++) {

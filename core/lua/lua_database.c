@@ -1,15 +1,15 @@
-/* lua_database.c - SQLite for the Lua half: a database opened, statements run.
+/* lua_database.c - SQLite for Lua: databases and statements.
 **
 ** The statements are in scripts/sinklab/record/index.lua; here values
-** are bound, never pasted into SQL, and every trouble is nil and a sentence. */
+** are bound, never pasted into SQL. Failures return nil and a sentence. */
 #include "lua/lua_common.h"
 #include <sqlite3.h>
 #include <string.h>
 
 #define DATABASE_HANDLE "sinklab.database"
 #define STATEMENT_HANDLE "sinklab.statement"
-/* Another process holds the file for milliseconds; one that is stopped in the
-** middle lets go when it ends. */
+/* Other processes lock the file for milliseconds; a stopped process unlocks it
+** when it ends. */
 enum { PATIENCE_MS = 30000 };
 
 static int database_close (lua_State *L) {
@@ -32,7 +32,7 @@ static sqlite3 *open_database (lua_State *L) {
   return *box;
 }
 
-/* nil, sentence, SQLite's name of the trouble: "busy", "corrupt", "unwritable"
+/* Pushes nil, a sentence and the kind of failure: "busy", "corrupt", "unwritable"
 ** or "other". */
 static int trouble (lua_State *L, sqlite3 *db, const char *what) {
   static const struct {
@@ -83,7 +83,7 @@ static void bind_values (lua_State *L, sqlite3_stmt *s, int first) {
 }
 
 /* A statement prepared from SQL at index 2 with the values after it, on the
-** stack as an object that frees itself; NULL: trouble has been pushed. */
+** stack as an object that frees itself; NULL: a failure has been pushed. */
 static sqlite3_stmt *prepare (lua_State *L, sqlite3 *db) {
   size_t n;
   const char *sql = luaL_checklstring (L, 2, &n), *tail = NULL;
@@ -149,7 +149,7 @@ static int database_rows (lua_State *L) {
 }
 
 /* database (path, create) -> an open database; or nil, sentence, kind. Without
-** 'create' a file that is not there is trouble. */
+** 'create' a missing file is a failure. */
 static int database_open (lua_State *L) {
   const char *path = luaL_checkstring (L, 1);
   int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX;

@@ -1,5 +1,4 @@
-/* lua_process.c - worker processes of lab.sweep: this program, started
-** afresh. */
+/* lua_process.c - the worker processes of lab.sweep. */
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/process.h"
@@ -15,8 +14,8 @@ static sl_process **check_process (lua_State *L, int index) {
   return box;
 }
 
-/* process (argument...) -> this program, started with these arguments; nil and
-** a sentence */
+/* process (argument...) -> a new process of this program with these arguments; or
+** nil and a sentence */
 static int process_start (lua_State *L) {
   char file[1024], *argv[MOST_ARGUMENTS + 2] = { file };
   const int n = lua_gettop (L);
@@ -39,7 +38,8 @@ static int outcome (lua_State *L, int status, const sl_error *e) {
   return 1;
 }
 
-/* A block of ours as a string; freed also if Lua has no memory. */
+/* Pushes a block of sl_alloc as a string and frees it, also if Lua has no
+** memory. */
 static int push_data (lua_State *L) {
   lua_pushlstring (L, lua_touserdata (L, 1), (size_t)lua_tointeger (L, 2));
   return 1;
@@ -64,8 +64,8 @@ static int process_send (lua_State *L) {
   return outcome (L, sl_process_send (*box, text, n, &e), &e);
 }
 
-/* process:receive () -> a message; false: not yet whole; nil and a sentence:
-** there will be no more */
+/* process:receive () -> a message; false: it is incomplete so far; nil and a
+** sentence: there are no more messages */
 static int process_receive (lua_State *L) {
   sl_process **box = check_process (L, 1);
   char *data;
@@ -78,7 +78,7 @@ static int process_receive (lua_State *L) {
   return 1;
 }
 
-/* process:stop () -> how it ended */
+/* process:stop () -> the way it ended, in words */
 static int process_stop (lua_State *L) {
   sl_process **box = check_process (L, 1), *p = *box;
   char how[128];
@@ -96,8 +96,8 @@ static int process_collect (lua_State *L) {
   return 0;
 }
 
-/* process_wait (list, seconds) -> the index of a process that has something to
-** receive; nil: none within that time, or a signal came */
+/* process_wait (list, seconds) -> the index of a process with a message to
+** receive; nil: there was none within that time, or a signal came */
 static int process_wait (lua_State *L) {
   const double seconds = luaL_checknumber (L, 2);
   const lua_Integer n = (luaL_checktype (L, 1, LUA_TTABLE), luaL_len (L, 1));

@@ -39,10 +39,9 @@ static char *prompt (EditLine *line) {
 
 static int complete (editor *ed, wchar_t *key);
 
-/* The next character. Ctrl-C becomes: kill the line, enter a Ctrl-C in its
-** place; read_input knows it by that. Tab becomes what it completes. (Binding a
-** key to a function or a macro of our own would do too, but libedit never frees
-** those.) */
+/* The next character. Ctrl-C kills the line and enters a Ctrl-C in its place, by
+** which read_input recognizes it. Tab becomes the completed text. (Keys bound to
+** functions or macros would do too, but libedit never frees these.) */
 static int read_key (EditLine *line, wchar_t *key) {
   static const char enter_ctrl_c[] = { CTRL_V, CTRL_C, '\n', '\0' };
   mbstate_t state;
@@ -205,9 +204,9 @@ static void show_names (lua_State *L, int list) {
   if (n > shown) printf ("... %lld more\n", (long long)(n - shown));
 }
 
-/* The Tab key. What is to be inserted is returned as if it were typed: its
-** first character in *key, the rest pushed; 0: nothing is. Of several names
-** that go on differently a list is shown. */
+/* The Tab key. The completed text is returned as if it were typed: its first
+** character in *key, the rest pushed; 0: there is none. Several candidates are
+** listed. */
 static int complete (editor *ed, wchar_t *key) {
   const LineInfo *line = el_line (ed->line);
   lua_State *L = ed->s->L;
@@ -241,8 +240,8 @@ static int complete (editor *ed, wchar_t *key) {
   return typed;
 }
 
-/* One input from the terminal: as many lines as make a whole. 0 with a function
-** on the stack and *silent set; 1: nothing to run; -1: the end. */
+/* One input from the terminal, of one or more lines. 0 with a function on the
+** stack and *silent set; 1: nothing to run; -1: the end of the input. */
 static int read_input (editor *ed, int *silent) {
   sl_session *s = ed->s;
   lua_State *L = s->L;
