@@ -163,7 +163,8 @@ check.test("help of names, plugins, experiments, commands and variables", functi
   local cases = {
     { "lab.train",
       "lab.train(model, task, { options })\n\nTrain a model on fresh batches" },
-    { "train", "optimizer  it holds the learning rate (table), default lab.optim.adam{}" },
+    { "train", "\n  optimizer             it holds the learning rate (table), default " },
+    { "train", "\n  stop.loss             its loss is below this (number, at least 0), " },
     { " lab.optim.sgd() ", "raises a value out of range" },
     { "x:softmax", "returns tensor of the same shape; sums are 1" },
     { '"relu"', "normaliser  weights are divided by" },

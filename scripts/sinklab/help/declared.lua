@@ -58,13 +58,6 @@ function declared.meaning(rule, is_option)
     default = written(rule.default)
   end
   if default then said = said .. ", default " .. default end
-  if rule.fields or rule.keys then
-    local fields = {}
-    for i, field in ipairs(rule.fields or rule.keys) do
-      fields[i] = field.name .. ": " .. declared.meaning(field, true)
-    end
-    said = said .. ": { " .. table.concat(fields, "; ") .. " }"
-  end
   return said
 end
 
@@ -79,13 +72,17 @@ function declared.entry(of, file)
   out.summary, out.paragraphs = doc.text(of.doc)
   out.example = of.example and doc.code_text(of.example)
   if of.code then out.line = debug.getinfo(of.code, "S").linedefined end
-  for i, rule in ipairs(of.args) do
-    out.params[i] = { names = rule.name, text = declared.meaning(rule) }
+  --- A rule, and below it those of the table that it is, as "stop.loss".
+  local function put(prefix, rule, is_option)
+    local name = prefix .. rule.name
+    table.insert(out.params, { names = name, text = declared.meaning(rule, is_option),
+      rule = prefix == "" and is_option and rule or nil })
+    for _, field in ipairs(rule.fields or rule.keys or {}) do
+      put(name .. ".", field, true)
+    end
   end
-  for _, rule in ipairs(of.options or {}) do
-    table.insert(out.params,
-      { names = rule.name, text = declared.meaning(rule, true), rule = rule })
-  end
+  for _, rule in ipairs(of.args) do put("", rule) end
+  for _, rule in ipairs(of.options or {}) do put("", rule, true) end
   return out
 end
 
