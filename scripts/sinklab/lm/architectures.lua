@@ -1,10 +1,10 @@
---- architectures.lua - what a language model of each architecture is made of.
+--- architectures.lua - the language-model architectures, a table each.
 --
 -- A new architecture is one entry here. Keys of an entry:
 --
 -- gguf, hf         its names: general.architecture in GGUF, model_type in config.json
 --                  (both may be lists); nil or false: that form does not exist
--- names            what its Hugging Face tensors are called (below). GGUF has one list
+-- names            the names of its Hugging Face tensors (below). GGUF has one list
 --                  for all architectures; `gguf_names` are exceptions to it
 -- outer, parts     the tensors it has, outside layers and in each. "q" is a weight;
 --                  "q+" has a bias too, "q?" where the file has one; "(q)" may be
@@ -36,7 +36,7 @@
 -- gguf_width_scale { [layers] = true }: models of so many layers divide scores by
 --                  sqrt (d_model / heads), and their GGUF files do not say so
 -- conv1d           Hugging Face weights are (inputs, outputs)
--- gguf_defaults    what early GGUF files leave out
+-- gguf_defaults    values of settings that early GGUF files leave out
 -- by_tensors       keys of config.json that repeat what tensors the file has
 -- needs            values of config.json that this library knows how to follow, and no
 --                  others
@@ -56,7 +56,7 @@ end
 
 architectures.extend = extend
 
--- GGUF: what stands behind blk.N. for each part, or outside layers.
+-- GGUF: the name behind blk.N. of each part, or outside layers.
 architectures.gguf_names = {
   layer = "blk.%d.", prefix = { "" },
   embedding = "token_embd", position = "position_embd",

@@ -1,4 +1,4 @@
---- config.lua - what a model file says of the model: sizes, positions, switches.
+--- config.lua - sizes, positions and switches of a model, from its file.
 --
 -- GGUF metadata and config.json in one vocabulary, checked: every size is in its range,
 -- and a setting that this library does not follow is refused by name (settings.lua).
@@ -141,7 +141,7 @@ end
 
 config.of_form = of_form
 
---- Refuse what the entry says this library does not follow.
+--- Refuse the values that the entry's `needs` excludes.
 local function check_needs(self, entry)
   if self.form == "gguf" then
     if self:value { gguf = "attention.causal" } == false then
@@ -160,7 +160,7 @@ local function check_needs(self, entry)
   end
 end
 
---- kv_heads, d_head, d_ffn, where the file leaves them to the architecture.
+--- kv_heads, d_head, d_ffn and experts, with their defaults.
 local function read_widths(self, c)
   c.kv_heads = self:size "kv_heads" or c.heads
   if c.heads % c.kv_heads ~= 0 then

@@ -60,7 +60,7 @@ local function add_trouble(out, file, types, search)
   end
 end
 
--- What makes attention other than plain softmax over all earlier positions: a test of
+-- Features beyond plain softmax attention over all earlier positions: a test of
 -- the sizes, and the sentence.
 local features = {
   { function(c) return c.softcap end, "scores are capped at %g" },
@@ -137,7 +137,7 @@ info.info = schema.func("lab.lm.info", {
 
   local model, c
   model, out.refused = lm.open(path)
-  -- what is refused for its tensors has sizes all the same
+  -- a model that is refused for its tensors has sizes all the same
   if model then c = model.config else c = unsupported.catch(config.read, file, path) end
   if c then
     for _, name in ipairs(sizes) do out[name] = c[name] end

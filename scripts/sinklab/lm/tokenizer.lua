@@ -59,7 +59,7 @@ local function id_of(self, what, token)
     what, tostring(token), self.size)
 end
 
---- What `begin` gives, without a look at the text.
+--- The result of `begin` for any text.
 local function policy_of(self, bos)
   if bos == nil then bos = "auto" end
   local function named(id) return ("%s (%d)"):format(self:name(id), id) end

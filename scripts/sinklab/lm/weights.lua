@@ -1,4 +1,4 @@
---- weights.lua - the tensors of a model file by what they are for.
+--- weights.lua - the tensors of a model file, found by their role.
 --
 -- Each part of an architecture is found under the name that the file's form gives it,
 -- its shape is compared with what the sizes ask for, and what a file has beyond that is
