@@ -53,9 +53,10 @@ static sl_tensor **get_list (lua_State *L, int index, const char *what,
 ** of lab.sinks }
 ** -> { samples, tokens, threshold, heads = { { layer =, head =, first_mean =,
 **      ... }, ... }; with maps: mean, std = tensors (layers, heads, query, key)
-**      and null_mass_map = mean mass on nothing, then on every key before the tokens:
-**      (layers, heads, query, 1 + virtual_keys + registers); with keep: kept = a
-**      list of the same a head; column, ... = tensors (layers, heads, position) }
+**      and null_mass_map = mean mass on nothing, then on every key before the
+**      tokens: (layers, heads, query, 1 + virtual_keys + registers); with keep:
+**      kept = a list of the same a head; column, ... = tensors (layers, heads,
+**      position) }
 */
 static int measure_sinks (lua_State *L) {
   static const char what[] = "lab.sinks";
@@ -271,7 +272,7 @@ static int collector_finish (lua_State *L) {
   return 1;
 }
 
-/* { name = its group, "rows", "columns", ... }: what a head or a position has. */
+/* { name = its group: "rows", "columns", ... } of all measures of heads. */
 static void push_measures (lua_State *L) {
   sl_measure m;
   lua_newtable (L);

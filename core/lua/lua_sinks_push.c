@@ -139,8 +139,8 @@ static void set_positions (lua_State *L, const sl_sinks *s) {
   }
 }
 
-/* mean, std (queries, keys) and null_mass_map (queries, extra) of 'kept', or of all
-** heads with two axes more. */
+/* mean, std (queries, keys) and null_mass_map (queries, extra) of head 'kept';
+** -1: of all heads, with two axes more. */
 static void set_maps (lua_State *L, const sl_sinks *s, int kept,
                       sl_dtype dtype) {
   const size_t t = (size_t)s->tokens;

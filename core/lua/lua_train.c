@@ -165,9 +165,9 @@ static sl_stop read_stop (lua_State *L, int index) {
                         sl_lua_number (L, index, what, "plateau_delta", 0) };
 }
 
-/* trainer { program =, parameters =, loss =, weight =, max_abs_error =, batch =, shard
-** =, groups =, optimizer = { kind = }, schedule = points, stop = { }, seed =
-** } */
+/* trainer { program =, parameters =, loss =, weight =, max_abs_error =,
+** batch =, shard =, groups =, optimizer = { kind = }, schedule = points, stop = { },
+** seed = } */
 static int trainer (lua_State *L) {
   enum { OPTIONS = 1, BOX, PINS };
   static const char what[] = "trainer";
@@ -225,9 +225,9 @@ static int trainer_cut (lua_State *L) {
   return 2;
 }
 
-/* trainer:run (until_step, seconds) -> { step, loss, max_abs_error, lr, gradient_norm,
-** seconds, stopped }; max_abs_error is nil without one, stopped nil while nothing ends
-** the training */
+/* trainer:run (until_step, seconds) -> { step, loss, max_abs_error, lr,
+** gradient_norm, seconds, stopped }; max_abs_error is nil where the program has
+** none, stopped nil while nothing ends the training */
 static int run (lua_State *L) {
   box *b = check_box (L);
   const long until = (long)luaL_checkinteger (L, 2);

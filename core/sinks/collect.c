@@ -198,7 +198,7 @@ static int check_seen (const sl_collector *c, sl_error *e) {
   return 0;
 }
 
-/* The maps become those of the result: columns of tokens move together in
+/* The maps become the maps of the result: columns of tokens move together in
 ** place, the means of the others move out. */
 static int take_maps (sl_maps *m, sl_sinks *s) {
   const size_t t = (size_t)m->tokens, columns = (size_t)m->columns;

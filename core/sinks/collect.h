@@ -5,7 +5,7 @@
 ** threads) and merged in order. Within a part a head's samples are added up in
 ** the order in which they are closed, so the bits depend on the cut alone. A
 ** part's observer may be called by several threads at once for different heads:
-** sums are a head's own, and what heads share is behind a lock of the part. */
+** sums are a head's own; a lock of the part guards state that heads share. */
 #ifndef SL_COLLECT_H
 #define SL_COLLECT_H
 #include "attention/attention.h"
@@ -37,7 +37,7 @@ int sl_collect_output (sl_collector *c, int layer, const sl_tensor *w,
 /* One part's samples first..first+n-1 are about to be watched by the observer,
 ** and have been. Parts may be used by different threads at once, but begin and
 ** end not while the part's observer is called; each sample once, or with calls
-** once a layer and group of heads. end gives -1 when what was seen does not fit
+** once a layer and group of heads. end gives -1 when the weights do not fit
 ** the spec: sl_collect_finish then says what. */
 void sl_collect_begin (sl_collector *c, int part, long first, long n);
 /* After begin, with calls: the next call of attention is that of 'layer', and

@@ -10,7 +10,7 @@
 
 struct sl_hidden {
   sl_hidden_spec spec;
-  sl_measuring m; /* what labels.h reads of it */
+  sl_measuring m; /* sizes and labels, for labels.h */
   sl_state *state;
   double *norm; /* [1 + layers][tokens] sums */
   uint32_t *count;
@@ -205,8 +205,9 @@ static uint32_t find_bucket (const uint32_t *bucket, uint64_t *rank) {
   return b;
 }
 
-/* The lower median of |entries|, exact to a float: first the upper bits are
-** counted, then the next ones of those that share the upper, then the last. */
+/* The lower median of |entries|, exact to a float, by counting 11 bits at a
+** time from the highest: each pass counts the entries that share the bits found
+** so far. */
 static double median (const sequence *s) {
   static const int shift[3] = { 21, 10, 0 };
   sl_hidden *h = s->h;
@@ -230,7 +231,8 @@ static double median (const sequence *s) {
   return x;
 }
 
-/* Among the largest entries, by size; what came first stays first. */
+/* Inserts an entry among the SL_TOP largest by |value|; of equals the first one
+** stays first. */
 static void keep_entry (sl_hidden_entry *top, sl_hidden_entry entry) {
   for (int i = 0; i < SL_TOP; i++)
     if (top[i].position == 0 || fabs (entry.value) > fabs (top[i].value)) {
@@ -357,38 +359,6 @@ static void state_result (const sl_state *s, sl_state *out) {
   out->massive = s->massive / sequences;
 }
 
-/* The mean norm of position at (from 0) after l layers. */
-static double norm_at (const sl_hidden_result *r, int l, int at) {
-  return r->norm[(ptrdiff_t)l * r->tokens + at];
-}
-
-/* The window of layers in which position 'anchor' has a large norm: from after
-** the steepest rise to before the steepest fall after it. */
-static void find_window (sl_hidden_result *r) {
-  const int layers = r->layers, at = r->anchor - 1;
-  double rise = 0, fall = 0;
-  r->window_first = r->window_last = 0;
-  for (int l = 1; l < layers; l++) {
-    const double d = norm_at (r, l + 1, at) - norm_at (r, l, at);
-    if (d > rise) rise = d, r->window_first = l + 1;
-  }
-  if (r->window_first == 0) return;
-  r->window_last = layers;
-  for (int l = r->window_first; l < layers; l++) {
-    const double d = norm_at (r, l + 1, at) - norm_at (r, l, at);
-    if (d < fall) fall = d, r->window_last = l;
-  }
-}
-
-static void choose_anchor (sl_hidden_result *r) {
-  double sum[2] = { 0 };
-  r->anchor = 1;
-  if (r->tokens < 2) return;
-  for (int l = 1; l <= r->layers; l++)
-    for (int a = 0; a < 2; a++) sum[a] += norm_at (r, l, a);
-  if (sum[1] > sum[0]) r->anchor = 2;
-}
-
 sl_hidden_result *sl_hidden_finish (sl_hidden *h, sl_error *e) {
   const sl_hidden_spec *spec = &h->spec;
   const size_t norms = states_of (h) * (size_t)spec->tokens;
@@ -411,8 +381,6 @@ sl_hidden_result *sl_hidden_finish (sl_hidden *h, sl_error *e) {
   for (size_t l = 0; l < states_of (h); l++)
     state_result (&h->state[l], &r->state[l]);
   for (size_t i = 0; i < norms; i++) r->norm[i] = h->norm[i] / h->count[i];
-  choose_anchor (r);
-  find_window (r);
   if (sl_secondary_find (h->similar, spec, &h->m, r) == 0) return r;
 no_memory:
   sl_hidden_result_free (r);

@@ -1,4 +1,4 @@
-/* labels.c - which segment a row belongs to, and of which class it is. */
+/* labels.c - the segment and the class of a row. */
 #include "sinks/labels.h"
 #include <math.h>
 

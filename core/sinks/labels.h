@@ -1,4 +1,4 @@
-/* labels.h - which segment a row belongs to, and of which class it is. */
+/* labels.h - the segment and the class of a row. */
 #ifndef SL_LABELS_H
 #define SL_LABELS_H
 #include "sinks/sinks.h"

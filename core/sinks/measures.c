@@ -1,7 +1,7 @@
-/* measures.c - the tables of what is measured of a row and of a segment.
+/* measures.c - the tables of row measures and segment measures.
 **
-** A measure is added here, in docs/measures.md and in a test: what merges, ends
-** and names measures loops over the tables. */
+** A measure is added here, in docs/measures.md and in a test: sums, merging,
+** results and Lua loop over the tables. */
 #include "sinks/measures.h"
 #include "base/isa.h"
 #include "base/number.h"

@@ -1,4 +1,4 @@
-/* measures.h - the tables of what is measured of a row and of a segment. */
+/* measures.h - the tables of row measures and segment measures. */
 #ifndef SL_MEASURES_H
 #define SL_MEASURES_H
 #include "sinks/scan.h"

@@ -1,5 +1,6 @@
-/* pattern_similarity.c - tokens whose states point where that of position 1 does (arXiv
-** 2512.22213), with lifetimes relative to the depth. */
+/* pattern_similarity.c - secondary sinks: tokens whose states have the
+** direction of the state at position 1 (arXiv 2512.22213), and for how many
+** layers. */
 #include "sinks/pattern_similarity.h"
 #include "base/memory.h"
 #include "sinks/labels.h"
@@ -40,6 +41,38 @@ static size_t at (const sl_pattern_similarity *a, int layer, long sample,
 void sl_pattern_similarity_set (sl_pattern_similarity *a, int layer,
                                 long sample, int token, int anchor) {
   a->bits[at (a, layer, sample, token)] |= (unsigned char)(1 << anchor);
+}
+
+/* The mean norm of position at (from 0) after l layers. */
+static double norm_at (const sl_hidden_result *r, int l, int at) {
+  return r->norm[(ptrdiff_t)l * r->tokens + at];
+}
+
+/* The window of layers in which position 'anchor' has a large norm: from after
+** the steepest rise to before the steepest fall after it. */
+static void find_window (sl_hidden_result *r) {
+  const int layers = r->layers, at = r->anchor - 1;
+  double rise = 0, fall = 0;
+  r->window_first = r->window_last = 0;
+  for (int l = 1; l < layers; l++) {
+    const double d = norm_at (r, l + 1, at) - norm_at (r, l, at);
+    if (d > rise) rise = d, r->window_first = l + 1;
+  }
+  if (r->window_first == 0) return;
+  r->window_last = layers;
+  for (int l = r->window_first; l < layers; l++) {
+    const double d = norm_at (r, l + 1, at) - norm_at (r, l, at);
+    if (d < fall) fall = d, r->window_last = l;
+  }
+}
+
+static void choose_anchor (sl_hidden_result *r) {
+  double sum[2] = { 0 };
+  r->anchor = 1;
+  if (r->tokens < 2) return;
+  for (int l = 1; l <= r->layers; l++)
+    for (int a = 0; a < 2; a++) sum[a] += norm_at (r, l, a);
+  if (sum[1] > sum[0]) r->anchor = 2;
 }
 
 /* Layers of the window in which a token is like the anchor; *first: the first
@@ -87,6 +120,8 @@ static long walk (const sl_pattern_similarity *a, const sl_hidden_spec *spec,
 int sl_secondary_find (const sl_pattern_similarity *a,
                        const sl_hidden_spec *spec, const sl_measuring *m,
                        sl_hidden_result *r) {
+  choose_anchor (r);
+  find_window (r);
   r->secondaries = walk (a, spec, m, r);
   r->secondary = sl_alloc ((size_t)r->secondaries, sizeof *r->secondary);
   if (r->secondary == NULL) return -1;

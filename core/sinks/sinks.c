@@ -7,9 +7,9 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Samples are cut into at most this many parts, and what all parts hold of
-** every head and token into this many bytes: both independent of the number of
-** threads, as the bits must be. */
+/* Samples are cut into at most this many parts, whose sums of every head and
+** token take at most this many bytes together. Neither depends on the number of
+** threads, so the bits do not. */
 enum { PARTS = 16 };
 static const size_t PART_BYTES = (size_t)256 << 20;
 
@@ -76,7 +76,7 @@ static void feed (const sl_view *to, const sl_view *from, sl_dtype from_dtype,
     sl_view_set (to, dtype, i, sl_view_get (&x, from_dtype, i));
 }
 
-/* -1: what the replica showed does not fit, or its forward failed. */
+/* -1: the weights do not fit the spec, or the forward failed. */
 static int run_part (const job *j, int replica, int part) {
   const sl_sinks_spec *s = j->spec;
   const sl_view *input = j->input + (size_t)replica * (size_t)s->n_inputs;

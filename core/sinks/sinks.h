@@ -2,9 +2,9 @@
 ** weights go by.
 **
 ** A sequence is one segment of tokens, or several when it packs documents; a
-** position counts from the first token of its segment, and what is said of
-** position 1 is said of that token. Rows (queries) are of classes that are
-** never averaged together: see sl_row_class. */
+** position counts from the first token of its segment, which is position 1.
+** Rows (queries) are of classes that are never averaged together: see
+** sl_row_class. */
 #ifndef SL_SINKS_H
 #define SL_SINKS_H
 #include "program/program.h"
@@ -28,10 +28,11 @@ typedef enum sl_row_measure {
   SL_OF_ABS_MASS,     /* sum of |A| on tokens */
   SL_OF_VIRTUAL_MASS, /* sum of A on keys that are no tokens of the batch */
   SL_OF_NULL_MASS,    /* 1 - sum of all A */
-  SL_OF_FIRST_OVER_ROWSUM, /* A[i,1] / (sum of all |A| + 1e-8) (Gu et al. 2025) */
-  SL_OF_ENTROPY,           /* nats, of |A| / sum; 0 for an all-zero row */
-  SL_OF_ENTROPY_SHARE,     /* the same over log (visible keys); 0 for one key */
-  SL_OF_CONTRIBUTION,      /* || A[i,1] W_O v_1 ||_2 */
+  /* A[i,1] / (sum of all |A| + 1e-8) (Gu et al. 2025) */
+  SL_OF_FIRST_OVER_ROWSUM,
+  SL_OF_ENTROPY,       /* nats, of |A| / sum; 0 for an all-zero row */
+  SL_OF_ENTROPY_SHARE, /* the same over log (visible keys); 0 for one key */
+  SL_OF_CONTRIBUTION,  /* || A[i,1] W_O v_1 ||_2 */
   SL_OF_LARGEST_FIRST, /* 1 when no |A| on a token exceeds that on position 1 */
   SL_OF_SPARSITY,      /* share of visible tokens with |A| <= 1e-5 */
   SL_OF_SINK_LOGIT, /* score on position 1 - mean score on positions 2..i-1 */
@@ -118,11 +119,11 @@ typedef struct sl_measuring {
   ** an entry that is NULL, or NULL for all: no contribution. */
   const sl_tensor *const *output;
   /* Keys before the first token, of the attention nodes (virtual_keys) and of
-  ** the sequences: the program has registers + tokens tokens, of which the
-  ** first are no tokens of the batch. Positions and lengths count without
-  ** them. */
+  ** the sequences: the program has registers + tokens tokens; the registers
+  ** come first and are no tokens of the batch. Positions and lengths count
+  ** without them. */
   int virtual_keys, registers;
-  int null_mass; /* 1: what a row's weights leave is mass on nothing */
+  int null_mass; /* 1: 1 - sum of a row's weights is mass on nothing */
   unsigned measures;
   int maps;                 /* 1: mean and std over samples of every weight */
   int keeps;                /* heads to keep in full, */
@@ -208,13 +209,14 @@ typedef struct sl_sinks {
   ** and documents do not move it. */
   int kept;
   double *mean, *std;
-  /* [kept][query][extra]: the mean of what is not on tokens: first 1 - all of
+  /* [kept][query][extra]: mean mass that is not on tokens: first 1 - sum of
   ** the row's weights, then each of the extra - 1 keys that are no tokens. */
   int extra;
   double *null_mass_map;
 } sl_sinks;
 
-/* (samples, tokens): the sl_row_class of each row, SL_ROW_CLASSES of padding. */
+/* class is (samples, tokens): the sl_row_class of each row; SL_ROW_CLASSES
+** where the row is padding. */
 void sl_row_classes (const sl_measuring *m, long samples, double *class);
 
 /* A sentence if the sizes, labels and thresholds are not as said above. */

@@ -1,11 +1,11 @@
-/* worker_sums.c - rows go by, and are added to the sums of their heads. */
+/* worker_sums.c - adds rows of weights to the sums of their heads. */
 #include "sinks/worker_sums.h"
 #include "base/memory.h"
 #include "base/number.h"
 #include <math.h>
 #include <string.h>
 
-/* ---- what heads share ---- */
+/* ---- state that heads share ---- */
 
 int sl_worker_sums_misfit (sl_worker_sums *p, int rank, int wrong,
                            const char *what, long got, long allowed) {

@@ -1,4 +1,4 @@
-/* worker_sums.h - what has been measured of a part of the samples.
+/* worker_sums.h - sums over one part of the samples.
 **
 ** The rows of one head come on one thread, but those of different heads may
 ** come on different threads at once. A head's sums are its own. The mutex

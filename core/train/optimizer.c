@@ -1,4 +1,4 @@
-/* optimizer.c - what the table of optimizers in update.c says, and an update. */
+/* optimizer.c - options of optimizers by the table in update.c, and updates. */
 #include "base/isa.h"
 #include "train/trainer.h"
 #include <math.h>

@@ -23,8 +23,8 @@ typedef struct sl_point {
   double step; /* counted from 0 */
   double value;
   /* From this point to the next. With w the share of the way, this much of the
-  ** difference is left: SL_CURVE_LINEAR 1 - w, SL_CURVE_COSINE (1 + cos (pi w)) / 2,
-  ** SL_CURVE_SQRT 1 - sqrt (w). */
+  ** difference is left: SL_CURVE_LINEAR 1 - w, SL_CURVE_COSINE (1 + cos (pi w))
+  ** / 2, SL_CURVE_SQRT 1 - sqrt (w). */
   sl_curve curve;
 } sl_point;
 const char *sl_curve_name (sl_curve curve); /* "hold", "linear", ... */
@@ -94,8 +94,8 @@ typedef struct sl_trainer_spec {
 } sl_trainer_spec;
 
 /* How a batch is cut where *shard or *groups is 0: 8 groups, fewer for models
-** so large that a gradient of their own costs more than a group's products;
-** shards whose values (bytes_per_token, with gradients) stay in the second-level
+** so large that another gradient costs more than a group's products; shards
+** whose values (bytes_per_token, with gradients) stay in the second-level
 ** cache. The numbers depend on no thread and no machine, so neither do the
 ** bits. -1 and a sentence when a given number does not divide. */
 int sl_trainer_cut (long batch, long seq_len, size_t parameters,

@@ -7,7 +7,8 @@
 #include <math.h>
 #include <string.h>
 
-enum { LINE = 64 }; /* what gradients are multiples of, in elements */
+/* Gradients of groups begin at multiples of this many elements. */
+enum { LINE = 64 };
 
 static int check_scalar (const char *name, const sl_tensor *x,
                          const sl_tensor *parameters, sl_error *e) {

@@ -4,12 +4,12 @@
 #include "train/train.h"
 #include "train/update.h"
 
-/* What one replay reports. */
+/* Results of one replay. */
 typedef struct sl_shard_result {
   double loss, weight, max_abs_error;
 } sl_shard_result;
 
-/* Where a replica has these numbers; NULL: the program has none. */
+/* Addresses of these numbers in a replica; NULL: the program has none. */
 typedef struct sl_reports {
   const void *loss, *weight, *max_abs_error;
 } sl_reports;
@@ -35,7 +35,7 @@ struct sl_trainer {
   long shards;             /* a step */
   sl_shard_result *result; /* [shards] */
   /* [groups][stride]: gradients of the parameters' storage, in which they begin
-  ** at 'offset'; those of group 0 become the sum. */
+  ** at 'offset'; the sum over groups goes to group 0. */
   void *slot;
   size_t stride, offset;
   double *squares; /* [chunks]: of the summed gradient */
@@ -43,14 +43,14 @@ struct sl_trainer {
   sl_tensor *state;
   long step; /* updates done */
   double seconds;
-  sl_progress last; /* what the last batch showed */
+  sl_progress last; /* loss and errors of the last batch */
   double *busy;     /* per replica: seconds in shards; NULL: no profile */
   sl_step_times times;
 };
 
 /* One batch with the parameters as they are: fills loss and max_abs_error of *p
-** and the total weight, and leaves the groups' gradients in t->slot. -1 when the
-** program failed: nothing is filled. */
+** and the total weight, and leaves the groups' gradients in t->slot. -1 when
+** the program failed: nothing is filled. */
 int sl_trainer_batch (sl_trainer *t, sl_progress *p, double *weight);
 /* t->slot's sum over 'weight', in slot 0; returns its 2-norm. */
 double sl_trainer_gather (sl_trainer *t, double weight);

@@ -1,5 +1,5 @@
-/* update.c - sums of gradients, and the optimizers: a table of their options and
-** updates, element by element. */
+/* update.c - sums of gradients, and the table of optimizers: options, factors,
+** updates. */
 #include "train/update.h"
 #include <sinklab/plugin.h>
 #include <string.h>

@@ -1,4 +1,4 @@
--- test_experiment_training.lua - small trainings from plain data, and the file of results.
+-- test_experiment_training.lua - small trainings from plain data, and their results.
 local check = require "check"
 local process = require "process"
 local lab = require "sinklab"

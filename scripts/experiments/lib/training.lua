@@ -190,7 +190,8 @@ function training.all(points, store, label)
   local failures = {}
   if #todo > 0 then
     local sweep = require "sinklab.sweep"
-    local done = sweep { points = todo, run = "experiments.lib.run_training", label = label,
+    local done = sweep { points = todo, run = "experiments.lib.run_training",
+      label = label,
       on_result = function(entry)
         if entry.result then
           store:put(entry.point, entry.result)
@@ -205,8 +206,8 @@ function training.all(points, store, label)
   return results, failures
 end
 
---- training.all with the store trainings.json in a run's directory; after Ctrl-C it says how
--- to go on.
+--- training.all with the store trainings.json in a run's directory; after Ctrl-C it
+-- says how to go on.
 function training.kept(run, points, label)
   local store, message = training.store(run.folder .. "/trainings.json")
   if not store then error(message, 0) end
@@ -220,8 +221,8 @@ end
 -- @param n         how many trainings there are
 function training.report(failures, n)
   if #failures == 0 then return end
-  error(("%d of %d trainings failed and are left out; one of them: %s"):format(#failures, n,
-    failures[1]), 0)
+  error(("%d of %d trainings failed and are left out; one of them: %s"):format(
+    #failures, n, failures[1]), 0)
 end
 
 return training

@@ -118,8 +118,8 @@ local train = schema.func(what, {
       doc = "tests that end the training earlier; 0 turns one off" },
     { "seed", "integer", default = 0, min = 0, doc = "of the data" },
     { "eval", "integer", default = 1024, min = 0, unit = "sequences",
-      doc = [[fresh sequences for the final loss and error, in whole shards (the result says
-        how many); 0: none]] },
+      doc = [[fresh sequences for the final loss and error, in whole shards (the result
+        says how many); 0: none]] },
     { "log_every", "integer", default = 100, min = 1, unit = "steps",
       doc = "between entries of the log" },
     { "on_log", "function", doc = "(entry), called at each entry" },
@@ -134,11 +134,11 @@ local train = schema.func(what, {
       doc = "of shards; each has a gradient of its own" },
   },
   returns = [[{ steps, stopped_by, loss, max_abs_error, wall_s, steps_per_s, eval = {
-    samples, max_abs_error, mse or loss }, log = { { step, loss, max_abs_error, lr, time },
-    ... } }; with `profile` also profile = { steps, workers, nodes = { { op, forward,
-    backward }, ... }, replay, busy, gather, update }: seconds of the operations and of all
-    shards (busy) summed over the threads, of the shards until the last thread is done
-    (replay), of summing gradients and of the optimizer]],
+    samples, max_abs_error, mse or loss }, log = { { step, loss, max_abs_error, lr,
+    time }, ... } }; with `profile` also profile = { steps, workers, nodes = { { op,
+    forward, backward }, ... }, replay, busy, gather, update }: seconds of the operations
+    and of all shards (busy) summed over the threads, of the shards until the last thread
+    is done (replay), of summing gradients and of the optimizer]],
   errors = "a loss that is not finite: the parameters are those before that step",
   example = [[
     local task = lab.task.trigger_mean {}

@@ -100,9 +100,9 @@ declare("wsd", [[Warm-up, stable, decay: as warmup_cosine up to lr, lr until dec
 
 schedule.points = schema.func("lab.schedule.points", {
   doc = "A learning rate from points of one's own.",
-  args = { { "points", "table", doc = [[list of { step, value, curve }, sorted by step; the
-    curve ("hold", "linear", "cosine" or "sqrt") leads to the next point. Steps count from
-    0]] } },
+  args = { { "points", "table", doc = [[list of { step, value, curve }, sorted by step;
+    the curve ("hold", "linear", "cosine" or "sqrt") leads to the next point. Steps count
+    from 0]] } },
   returns = "points, checked: a schedule for lab.train",
   errors = "points out of order, an unknown curve",
   example = [[
