@@ -166,8 +166,8 @@ static sl_stop read_stop (lua_State *L, int index) {
 }
 
 /* trainer { program =, parameters =, loss =, weight =, max_abs_error =,
-** batch =, shard =, groups =, optimizer = { kind = }, schedule = points, stop = { },
-** seed = } */
+** batch =, shard =, groups =, optimizer = { kind = }, schedule = points,
+** stop = { }, seed = } */
 static int trainer (lua_State *L) {
   enum { OPTIONS = 1, BOX, PINS };
   static const char what[] = "trainer";
