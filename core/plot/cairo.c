@@ -8,6 +8,7 @@
 #include <cairo-svg.h>
 #include <math.h>
 #include <string.h>
+#include <zlib.h>
 
 /* A file that grows beyond this is drawn again with coarser heat maps. */
 enum { LARGE_FILE = 200 * 1000, MOST_PIXELS = 32767, MOST_PATHS = 320 };
@@ -49,16 +50,6 @@ static cairo_status_t write_png (cairo_surface_t *s, sl_bytes *out) {
   return cairo_surface_write_to_png_stream (s, take, out);
 }
 
-/* CRC-32 of PNG's chunks. */
-static unsigned crc32_of (const unsigned char *data, size_t n) {
-  unsigned crc = 0xffffffffu;
-  for (size_t i = 0; i < n; i++) {
-    crc ^= data[i];
-    for (int k = 0; k < 8; k++) crc = crc >> 1 ^ (crc & 1 ? 0xedb88320u : 0);
-  }
-  return ~crc;
-}
-
 static void big_endian (unsigned char *to, unsigned x) {
   for (int i = 0; i < 4; i++) to[i] = (unsigned char)(x >> (24 - 8 * i) & 255);
 }
@@ -81,7 +72,7 @@ static int png_bytes (const sl_layout *l, const sl_render *r, sl_bytes *out,
   big_endian (chunk + 8, per_metre);
   big_endian (chunk + 12, per_metre);
   chunk[16] = 1;
-  big_endian (chunk + 17, crc32_of (chunk + 4, 13));
+  big_endian (chunk + 17, (unsigned)crc32 (0, chunk + 4, 13));
   sl_bytes_add (out, plain.data, 33);
   sl_bytes_add (out, chunk, sizeof chunk);
   sl_bytes_add (out, plain.data + 33, plain.n - 33);
