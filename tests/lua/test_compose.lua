@@ -381,10 +381,10 @@ check.test("figures show what is not on tokens as a first column", function()
   check.contains(figure("softmax1"):text(), "null  3")
   check.contains(figure({ mechanism = "softmax", kv_bias = "k" }):text(), "virtual")
   check.contains(figure("softmax1", { registers = 1 }):text(), "other")
-  check.raises("the mechanism measured does not say that it leaves mass on nothing",
+  check.raises("the mechanism does not declare that it leaves mass on nothing",
     figure, "softmax")
   local found = lab.sinks(model "softmax1", batch)
-  check.raises("null = true needs what lab.sinks measured, not its tensor",
+  check.raises("null = true needs the result of lab.sinks, not a tensor",
     lab.plot.heads, found.mean, { null = true })
   check.equal(lab.plot.heads(found):text(),
     lab.plot.heads(found.mean, { samples = found.samples }):text())

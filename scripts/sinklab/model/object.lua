@@ -40,10 +40,10 @@ end
 methods.forward = schema.func("model:forward", {
   doc = "Predictions for x: (B, seq_len, d_model) numbers or (B, seq_len) token ids.",
   args = { { "x", "any", doc = "the sequences" },
-    { "length", "any", optional = true, doc = "(B): valid tokens of each sequence" },
-    { "first_key", "any", optional = true, doc = [[(B, seq_len): the first position, from
-      0, that each query may see (packed documents, left padding); a query with one past
-      its own position sees none. Not with registers, key biases or a mixer]] } },
+    { "length", "tensor", optional = true, doc = "(B): valid tokens of each sequence" },
+    { "first_key", "tensor", optional = true, doc = [[(B, seq_len): the first position,
+      from 0, that each query may see (packed documents, left padding); a query with one
+      past its own position sees none. Not with registers, key biases or a mixer]] } },
   options = {
     { "layer", "function", doc = [[function (layer, h): called with the residual stream,
       (B, tokens, width) with registers first, before layer 1 (as layer 0) and after each
@@ -75,7 +75,7 @@ end)
 
 methods.parameter = schema.func("model:parameter", {
   doc = "A parameter by name: a view, so changing it changes the model.",
-  args = { { "name", "any", doc = "as print (model) lists it" } },
+  args = { { "name", "string", doc = "as print (model) lists it" } },
   returns = "tensor", errors = "no such parameter",
   example = example "print(model:parameter \"layer1.w_q\")",
 }, function(self, name)
@@ -83,14 +83,14 @@ methods.parameter = schema.func("model:parameter", {
   if t then return t end
   local names = {}
   for i, entry in ipairs(self.params.order) do names[i] = entry.name end
-  check.fail("model: no parameter '%s'%s", tostring(name),
+  check.fail("model: no parameter '%s'%s", name,
     check.did_you_mean(name, names))
 end)
 
 methods.set = schema.func("model:set", {
   doc = "Set a parameter from a tensor or nested table of its shape.",
-  args = { { "name", "any", doc = "as print (model) lists it" },
-    { "value", "any", doc = "tensor of either precision, or nested lists of numbers" } },
+  args = { { "name", "string", doc = "as print (model) lists it" },
+    { "value", "tensor table number", doc = "nested lists are of its shape" } },
   returns = "the model itself", errors = "no such parameter, another shape",
   example = example "model:set(\"layer1.w_q\", lab.zeros({ 16, 16 }))",
 }, function(self, name, value)
@@ -102,7 +102,7 @@ end)
 
 methods.to = schema.func("model:to", {
   doc = "The same model in another precision: model:to \"f64\". Parameters are copied.",
-  args = { { "dtype", "any", doc = "\"f32\" or \"f64\"" } },
+  args = { { "dtype", "string", choices = { "f32", "f64" } } },
   returns = "model", example = example "print(model:to \"f64\")",
 }, function(self, dtype)
   local options = {}
@@ -127,7 +127,7 @@ end)
 
 methods.save = schema.func("model:save", {
   doc = "Write the parameters as safetensors.",
-  args = { { "path", "any", doc = "of the file; written whole or not at all" } },
+  args = { { "path", "string", doc = "of the file; written whole or not at all" } },
   returns = "true, or nil and a message",
   example = example "assert(model:save \"model.safetensors\")",
 }, function(self, path)
@@ -137,8 +137,8 @@ end)
 
 methods.load = schema.func("model:load", {
   doc = "Read parameters that save wrote for a model of the same shape.",
-  args = { { "path", "any",
-  doc = "of the file, which has these parameters and no others" } },
+  args = { { "path", "string",
+    doc = "of the file, which has these parameters and no others" } },
   returns = "the model, or nil and a message; then the model is as before",
   example = example
     "model:save \"model.safetensors\"\nassert(model:load \"model.safetensors\")",
