@@ -29,8 +29,8 @@ static int free_found (lua_State *L) {
   return 0;
 }
 
-/* hidden_measures { layers =, tokens =, samples = 1, and the options of
-** lab.sinks.hidden }, which measure/hidden.lua has checked and filled. */
+/* hidden_measures { layers =, tokens =, samples = 1, length =, start =,
+** documents =, and the options of lab.sinks.hidden } */
 static int hidden_measures (lua_State *L) {
   static const char what[] = "hidden_measures";
   sl_hidden_spec spec = { 0 };
