@@ -214,7 +214,8 @@ architectures.list = {
     hf_config = function(config)
       return type(config.attn_config) == "table" and config.attn_config or {}
     end,
-    needs = { prefix_lm = false, learned_pos_emb = false, alibi = true, qk_ln = false, rope = false } },
+    needs = { prefix_lm = false, learned_pos_emb = false, alibi = true, qk_ln = false,
+      rope = false } },
   { gguf = "bloom", hf = "bloom", names = bloom_names,
     outer = "embedding embedding_norm+ final_norm+ (unembedding)",
     parts = "attn_norm+ qkv+ o+ ffn_norm+ up+ down+",

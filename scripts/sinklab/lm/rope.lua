@@ -41,7 +41,8 @@ local function gguf_scaling(self)
     if ext and ext >= 0 and ext ~= 1 then
       self:refuse("rope.scaling.yarn_ext_factor is %g; this library follows 1", ext)
     end
-    o.attention_factor = rotary.yarn_magnitude(factor or 1, 1) * (get "scaling.attn_factor" or 1)
+    o.attention_factor = rotary.yarn_magnitude(factor or 1, 1)
+        * (get "scaling.attn_factor" or 1)
         * (get "scaling.yarn_attn_factor" or 1)
   end
   return kind, o
@@ -82,7 +83,8 @@ local function mscale_magnitude(self, o, factor)
     self:refuse("the scaling of rotary positions has %s without %s",
       one and "mscale" or "mscale_all_dim", one and "mscale_all_dim" or "mscale")
   end
-  return rotary.yarn_magnitude(factor, one or 1) / (one and rotary.yarn_magnitude(factor, all) or 1)
+  return rotary.yarn_magnitude(factor, one or 1)
+      / (one and rotary.yarn_magnitude(factor, all) or 1)
 end
 
 --- What a method of rotary.scalings needs to know.
