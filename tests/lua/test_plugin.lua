@@ -168,4 +168,39 @@ check.test("new: writes a folder once; names are checked", function()
   check.equal(process.read(folder .. "/a_file"), "mine")
 end)
 
+-- As a user's: the Makefile of the template finds headers and sinklab in a prefix.
+check.test("new: each shape is built, checked and trained as its README says", function()
+  if not os.execute "command -v make pkg-config >/dev/null" then
+    print "skipped: there is no make or pkg-config"
+    return
+  end
+  local source = package.searchpath("check", package.path):match "^(.*)/tests/lua/"
+  process.shell(("mkdir -p '%s/prefix/lib/pkgconfig' && cd '%s/prefix' && cp '%s' %s "
+    .. "&& ln -s '%s/include' include && ln -s '%s' bin"):format(folder, folder,
+    build .. "/sinklab.pc", "lib/pkgconfig", source, build))
+  for _, shape in ipairs { "row", "gate", "mixer" } do
+    local name = "new_" .. shape
+    local place = folder .. "/made/" .. name
+    local r = plugin("new", shape, name, "--dir=made")
+    check.equal(r.code, 0, r.err)
+    r = process.shell(("cd '%s' && PKG_CONFIG_PATH='%s/prefix/lib/pkgconfig' "
+      .. "make check"):format(place, folder))
+    check.equal(r.code, 0, r.out .. r.err)
+    check.contains(r.out, name .. ".so: all checks hold")
+    local line = process.read(place .. "/README.md"):match "`(attention = {[^`]*})`"
+    check.equal(line ~= nil, true, "README.md has a line to use it")
+    process.write(folder .. "/train.lua", ([[
+local lab = require "sinklab"
+local task = lab.task.trigger_mean { seq_len = 8 }
+local model = lab.model.attention_only { task = task, heads = 2, %s }
+lab.train(model, task, { optimizer = lab.optim.adam { lr = 1e-2 }, steps = 20 })
+print(model)
+]]):format(line))
+    r = process.run({ "run", "train.lua" }, { folder = folder,
+      env = { SINKLAB_PLUGIN_PATH = place } })
+    check.equal(r.code, 0, line .. "\n" .. r.out .. r.err)
+    check.contains(r.out, name)
+  end
+end)
+
 check.done()
