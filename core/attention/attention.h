@@ -80,25 +80,25 @@ void sl_alibi_slopes (int heads, double *slopes);
 void sl_sinusoidal (ptrdiff_t positions, ptrdiff_t d, double *table);
 
 typedef enum sl_rope_pairs {
-  SL_ROPE_INTERLEAVED, /* turns (2k, 2k+1): GPT-J, GGUF llama */
-  SL_ROPE_HALF         /* turns (k, k + d/2): GPT-NeoX, Hugging Face llama */
+  SL_ROPE_INTERLEAVED, /* rotates (2k, 2k+1): GPT-J, GGUF llama */
+  SL_ROPE_HALF         /* rotates (k, k + d/2): GPT-NeoX, Hugging Face llama */
 } sl_rope_pairs;
 
-/* Pair k at position p is turned by p * base^(-2k/r) (Su et al. 2021), over the
-** divisor of the pair where there are divisors (context extension); r is how
-** many numbers of a head turn. The others pass as they are. */
+/* Pair k at position p is rotated by p * base^(-2k/r) (Su et al. 2021), over the
+** divisor of the pair where there are divisors (context extension); the first r
+** numbers of a head are rotated, the others copied. */
 typedef struct sl_rope_attr {
   sl_rope_pairs pairs;
   int d_head;       /* width of a head */
   double base;      /* 10000 */
   ptrdiff_t offset; /* position of the first token */
   int rotated;      /* even, the first numbers of a head; 0: all of d_head */
-  double magnitude; /* factor of what turns (YaRN); 0: 1 */
+  double magnitude; /* factor of rotated numbers (YaRN); 0: 1 */
   int has_divisors, has_positions; /* positions: in place of 0, 1, 2, ... */
 } sl_rope_attr;
 
-/* Measurements watch the weights go by, a block of rows of one head of one
-** sequence at a time; nothing t x t is kept. Called on worker threads: in a
+/* An observer is shown the weights, a block of rows of one head of one sequence
+** at a time; nothing (t, t) is kept. Called on worker threads: in a
 ** program for different sequences at once, in an op that runs at once for
 ** different heads. Rows of one (sequence, layer, head) come in order on one
 ** thread, in an op that runs at once those of one head of all sequences.

@@ -4,7 +4,7 @@
 ** Numeric code: include it from files that are compiled per precision. */
 #ifndef SL_HOST_H
 #define SL_HOST_H
-#include "attention/kernels.h"
+#include "attention/plan.h"
 
 extern const sl_host SL (sl_host_services);
 

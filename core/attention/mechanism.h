@@ -26,6 +26,14 @@ typedef struct sl_loaded {
 ** lists the nearest one and where was looked. */
 const sl_loaded *sl_plugin_load (const char *name, sl_error *e);
 
+/* The properties that a plugin may declare (sl_plugin.properties), with {0} at the
+** end. */
+typedef struct sl_property {
+  uint32_t flag;
+  const char *name, *text; /* "kinked", "the gradient has kinks" */
+} sl_property;
+extern const sl_property sl_properties[];
+
 /* "row", "gate" or "mixer". */
 const char *sl_plugin_shape (const sl_plugin *p);
 

@@ -1,6 +1,6 @@
 /* position.c - visible keys, the scale of scores, ALiBi slopes, sinusoidal
 ** tables. */
-#include "attention/kernels.h"
+#include "attention/plan.h"
 #include <math.h>
 
 void sl_visible (const sl_visibility *v, int i, int n, int *lo, int *hi) {

@@ -1,17 +1,18 @@
 /* rope.c - rotary positions (Su et al. 2021, arXiv 2104.09864), and their
 ** inverse.
 **
-** Pair k at position p turns by p * base^(-2k/r), or that over a divisor.
+** Pair k at position p is rotated by the angle p * base^(-2k/r), or that over a
+** divisor.
 ** Angles advance by one position as a rotation in double, restarted from sin
 ** and cos every RESTART positions: that adds less than 1e-14 to the rounding of
 ** the angle, at any distance. */
-#include "attention/kernels.h"
+#include "attention/plan.h"
 #include <math.h>
 #include <sinklab/plugin.h>
 
 enum { RESTART = 32 };
 
-/* For each of 'pairs' frequencies: the angle now and that of one step. */
+/* For each of 'pairs' frequencies: the current angle and that of one step. */
 typedef struct angles {
   int pairs;
   const sl_rope_attr *attr;
@@ -41,7 +42,7 @@ static angles start (const sl_run *r) {
   return a;
 }
 
-static void go_to (angles *a, double position) {
+static void set_position (angles *a, double position) {
   for (int k = 0; k < a->pairs; k++) {
     const double angle = position * a->frequency[k];
     a->cosine[k] = cos (angle);
@@ -49,10 +50,10 @@ static void go_to (angles *a, double position) {
   }
 }
 
-/* Go to token i, having been at i - 1. */
+/* From the angles of token i - 1 to those of token i. */
 static void advance (angles *a, ptrdiff_t i) {
   if (i % RESTART == 0) {
-    go_to (a, (double)(a->attr->offset + i));
+    set_position (a, (double)(a->attr->offset + i));
     return;
   }
   for (int k = 0; k < a->pairs; k++) {
@@ -62,10 +63,9 @@ static void advance (angles *a, ptrdiff_t i) {
   }
 }
 
-/* y = turn of x by the angles times 'sign', written or added; one head of one
-** token. */
-static void turn (const angles *a, real sign, int add, const real *x,
-                  ptrdiff_t x_step, real *y, ptrdiff_t y_step) {
+/* One head of one token: y = or += x rotated by the angles times 'sign'. */
+static void rotate (const angles *a, real sign, int add, const real *x,
+                    ptrdiff_t x_step, real *y, ptrdiff_t y_step) {
   const int half = a->attr->pairs == SL_ROPE_HALF;
   const double size = a->attr->magnitude != 0 ? a->attr->magnitude : 1;
   for (ptrdiff_t k = 0; k < a->pairs; k++) {
@@ -82,19 +82,20 @@ static void turn (const angles *a, real sign, int add, const real *x,
 }
 
 /* All heads of token i of sequence b. */
-static void turn_token (const angles *a, real sign, int add, ptrdiff_t b,
-                        ptrdiff_t i, const sl_view *x, const sl_view *y) {
+static void rotate_token (const angles *a, real sign, int add, ptrdiff_t b,
+                          ptrdiff_t i, const sl_view *x, const sl_view *y) {
   const ptrdiff_t heads = x->dim[2] / a->attr->d_head;
   const real *from =
       (const real *)x->data + b * x->stride[0] + i * x->stride[1];
   real *to = (real *)y->data + b * y->stride[0] + i * y->stride[1];
   for (ptrdiff_t h = 0; h < heads; h++)
-    turn (a, sign, add, from + h * a->attr->d_head * x->stride[2], x->stride[2],
-          to + h * a->attr->d_head * y->stride[2], y->stride[2]);
+    rotate (a, sign, add, from + h * a->attr->d_head * x->stride[2],
+            x->stride[2], to + h * a->attr->d_head * y->stride[2],
+            y->stride[2]);
 }
 
-static void turn_all (const sl_run *r, real sign, int add, const sl_view *x,
-                      const sl_view *y) {
+static void rotate_all (const sl_run *r, real sign, int add, const sl_view *x,
+                        const sl_view *y) {
   const sl_rope_attr *attr = r->attr;
   const sl_view *positions =
       attr->has_positions ? &r->in[1 + (attr->has_divisors != 0)] : NULL;
@@ -103,23 +104,24 @@ static void turn_all (const sl_run *r, real sign, int add, const sl_view *x,
     if (!positions) advance (&a, i);
     for (ptrdiff_t b = 0; b < x->dim[0]; b++) {
       if (positions)
-        go_to (&a, (double)attr->offset +
-                       (double)((const real *)
-                                    positions->data)[b * positions->stride[0] +
-                                                     i * positions->stride[1]]);
-      turn_token (&a, sign, add, b, i, x, y);
+        set_position (&a, (double)attr->offset +
+                              (double)((const real *)positions
+                                           ->data)[b * positions->stride[0] +
+                                                   i * positions->stride[1]]);
+      rotate_token (&a, sign, add, b, i, x, y);
     }
   }
 }
 
 static void forward (const sl_run *r) {
-  turn_all (r, 1, 0, &r->in[0], &r->out[0]);
+  rotate_all (r, 1, 0, &r->in[0], &r->out[0]);
 }
 
-/* A rotation's transpose is its inverse; a magnitude stays. */
+/* forward: y = magnitude R x; dx += magnitude R^T dy: the transpose of a rotation
+** is its inverse. */
 static void backward (const sl_run *r) {
   if (r->dout[0].data && r->din[0].data)
-    turn_all (r, -1, 1, &r->dout[0], &r->din[0]);
+    rotate_all (r, -1, 1, &r->dout[0], &r->din[0]);
 }
 
 SL_OP (rope, .min_in = 1, .max_in = 3, .attr_size = sizeof (sl_rope_attr),

@@ -1,5 +1,5 @@
 /* shapes.c - shapes and buffer sizes of the attention layer's ops. */
-#include "attention/kernels.h"
+#include "attention/plan.h"
 #include "base/memory.h"
 #include "base/number.h"
 #include <limits.h>

@@ -1,5 +1,5 @@
 /* shapes_compose.c - shapes and buffer sizes of the gate and mixer ops. */
-#include "attention/kernels.h"
+#include "attention/plan.h"
 #include "base/memory.h"
 #include <limits.h>
 #include <math.h>

@@ -1,34 +1,35 @@
-/* validate.c - is what a plugin says about itself sane? */
+/* validate.c - a plugin's description of itself, checked when it is loaded. */
 #include "attention/plugins.h"
 #include <limits.h>
 #include <math.h>
 #include <string.h>
 
 enum {
-  MOST = 256, /* elements of a list: more means that its end is missing */
-  MOST_CONFIG = 1 << 16,
-  MOST_INPUTS = 6, /* an op has eight, of which two are the host's own */
-  PROPERTIES = SL_NONNEGATIVE | SL_SUMS_TO_ONE | SL_SHIFT_INVARIANT |
-               SL_KINKED | SL_CAUSAL_ONLY | SL_NULL_MASS
+  MAX_ELEMENTS = 256,   /* of a list: more means that its end is missing */
+  MAX_CONFIG = 1 << 16, /* bytes */
+  MAX_INPUTS = 6 /* an op has eight: param and length are not the plugin's */
 };
 
-int sl_plugin_options (const sl_plugin *p) {
-  int n = 0;
-  while (p->options && n <= MOST && p->options[n].name) n++;
-  return n;
-}
+const sl_property sl_properties[] = {
+  { SL_NONNEGATIVE, "nonnegative", "weights are never negative" },
+  { SL_SUMS_TO_ONE, "sums_to_one", "rows sum to 1" },
+  { SL_SHIFT_INVARIANT, "shift_invariant",
+    "a shift of the scores changes nothing" },
+  { SL_KINKED, "kinked", "the gradient has kinks" },
+  { SL_CAUSAL_ONLY, "causal_only", "causal attention only" },
+  { SL_NULL_MASS, "null_mass", "rows sum to at most 1" },
+  { 0, NULL, NULL }
+};
 
-int sl_plugin_params (const sl_plugin *p) {
-  int n = 0;
-  while (p->params && n <= MOST && p->params[n].name) n++;
-  return n;
-}
-
-int sl_plugin_inputs (const sl_plugin *p) {
-  int n = 0;
-  while (p->inputs && n <= MOST && p->inputs[n].name) n++;
-  return n;
-}
+#define COUNT(list)                                              \
+  int sl_plugin_##list (const sl_plugin *p) {                    \
+    int n = 0;                                                   \
+    while (p->list && n <= MAX_ELEMENTS && p->list[n].name) n++; \
+    return n;                                                    \
+  }
+COUNT (options)
+COUNT (params)
+COUNT (inputs)
 
 const char *sl_plugin_shape (const sl_plugin *p) {
   return p->row ? "row" : p->gate ? "gate" : "mixer";
@@ -69,7 +70,7 @@ static int check_shape (const char *file, const sl_plugin *p, sl_error *e) {
                            : "%s: a %s with a block; only a row has one",
                     file, sl_plugin_shape (p));
   if ((p->row && inputs != 0) || (p->gate && inputs > 1) ||
-      (p->mixer && (inputs < 1 || inputs > MOST_INPUTS)))
+      (p->mixer && (inputs < 1 || inputs > MAX_INPUTS)))
     return sl_fail (e, "%s: a %s with %d inputs; expected %s", file,
                     sl_plugin_shape (p), inputs,
                     p->row    ? "none"
@@ -91,10 +92,10 @@ static int is_identifier (const char *s) {
 ** its elements all begin with the name. */
 static int check_names (const char *file, const char *kind, const void *list,
                         size_t stride, int n, sl_error *e) {
-  const char *name[MOST + 1];
-  if (n > MOST)
+  const char *name[MAX_ELEMENTS + 1];
+  if (n > MAX_ELEMENTS)
     return sl_fail (e, "%s: more than %d %ss; is the list ended by {0}?", file,
-                    MOST, kind);
+                    MAX_ELEMENTS, kind);
   for (int i = 0; i < n; i++) {
     memcpy (&name[i], (const char *)list + (size_t)i * stride, sizeof *name);
     if (!is_identifier (name[i]))
@@ -111,7 +112,7 @@ static int check_names (const char *file, const char *kind, const void *list,
 
 static int count_choices (const sl_option *o) {
   int n = 0;
-  while (o->choices && n <= MOST && o->choices[n]) n++;
+  while (o->choices && n <= MAX_ELEMENTS && o->choices[n]) n++;
   return n;
 }
 
@@ -119,7 +120,7 @@ static int check_default (const char *file, const sl_option *o, sl_error *e) {
   double min = o->min, max = o->max;
   if (o->type == SL_CHOICE) {
     int n = count_choices (o);
-    if (n < 1 || n > MOST)
+    if (n < 1 || n > MAX_ELEMENTS)
       return sl_fail (e, "%s: option '%s' has %s choices", file, o->name,
                       n ? "too many" : "no");
     min = 0;
@@ -146,9 +147,9 @@ static int check_options (const char *file, const sl_plugin *p, sl_error *e) {
   int n = sl_plugin_options (p);
   if (check_names (file, "option", p->options, sizeof *p->options, n, e))
     return -1;
-  if (p->config_size > MOST_CONFIG)
+  if (p->config_size > MAX_CONFIG)
     return sl_fail (e, "%s: its config has %zu bytes; at most %d are allowed",
-                    file, p->config_size, MOST_CONFIG);
+                    file, p->config_size, MAX_CONFIG);
   for (int i = 0; i < n; i++) {
     const sl_option *o = &p->options[i];
     size_t size = o->type == SL_REAL ? sizeof (double) : sizeof (int);
@@ -228,6 +229,7 @@ static int check_params (const char *file, const sl_plugin *p, sl_error *e) {
 
 static int check_one (const char *file, const char *name, const sl_plugin *p,
                       sl_error *e) {
+  uint32_t unknown = p->properties;
   if (check_version (file, p, e)) return -1;
   if (!p->name || !p->version || !p->doc)
     return sl_fail (e, "%s: its %s is NULL", file,
@@ -237,11 +239,11 @@ static int check_one (const char *file, const char *name, const sl_plugin *p,
   if (strcmp (p->name, name) != 0)
     return sl_fail (e, "%s: calls itself '%.60s'; expected '%s', like the file",
                     file, p->name, name);
-  if (p->properties & ~(uint32_t)PROPERTIES)
+  for (const sl_property *q = sl_properties; q->name; q++) unknown &= ~q->flag;
+  if (unknown)
     return sl_fail (
         e, "%s: declares properties 0x%x, which ABI %d.%d does not define",
-        file, (unsigned)(p->properties & ~(uint32_t)PROPERTIES), SL_ABI_MAJOR,
-        SL_ABI_MINOR);
+        file, (unsigned)unknown, SL_ABI_MAJOR, SL_ABI_MINOR);
   if (check_shape (file, p, e)) return -1;
   if (!p->mixer && (p->properties & SL_CAUSAL_ONLY))
     return sl_fail (e, "%s: a %s declares SL_CAUSAL_ONLY, which is for a mixer",
@@ -267,8 +269,8 @@ static int same_option (const sl_option *a, const sl_option *b) {
   return 1;
 }
 
-/* What differs between the precisions, or NULL: they share options and
-** configs. */
+/* The name of a difference between the precisions, which share options and
+** configs; NULL: there is none. */
 static const char *difference (const sl_plugin *a, const sl_plugin *b) {
   int options = sl_plugin_options (a), params = sl_plugin_params (a);
   int inputs = sl_plugin_inputs (a);

@@ -9,4 +9,10 @@ const sl_mechanism *sl_lua_check_mechanism (lua_State *L, int index);
 /* The field 'mechanism' of an options table; it stays on the stack. */
 const sl_mechanism *sl_lua_mechanism (lua_State *L, int table,
                                       const char *what);
+
+/* t[key] = text, for the table t on the top of the stack. */
+void sl_lua_set_text (lua_State *L, const char *key, const char *text);
+
+/* Push a value of a plugin's option: text, boolean, integer or number. */
+void sl_lua_push_option (lua_State *L, const sl_option *o, double value);
 #endif

@@ -23,27 +23,30 @@ const sl_mechanism *sl_lua_mechanism (lua_State *L, int table,
   return NULL;
 }
 
-static void set_text (lua_State *L, const char *key, const char *text) {
+void sl_lua_set_text (lua_State *L, const char *key, const char *text) {
   lua_pushstring (L, text);
   lua_setfield (L, -2, key);
 }
 
-static void set_properties (lua_State *L, uint32_t properties) {
-  static const struct {
-    uint32_t property;
-    const char *name;
-  } known[] = { { SL_NONNEGATIVE, "nonnegative" },
-                { SL_SUMS_TO_ONE, "sums_to_one" },
-                { SL_SHIFT_INVARIANT, "shift_invariant" },
-                { SL_KINKED, "kinked" },
-                { SL_CAUSAL_ONLY, "causal_only" },
-                { SL_NULL_MASS, "null_mass" } };
-  lua_createtable (L, 0, 6);
-  for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-    lua_pushboolean (L, (properties & known[i].property) != 0);
-    lua_setfield (L, -2, known[i].name);
+static void set_properties (lua_State *L, uint32_t declared) {
+  lua_newtable (L);
+  for (const sl_property *q = sl_properties; q->name; q++) {
+    lua_pushboolean (L, (declared & q->flag) != 0);
+    lua_setfield (L, -2, q->name);
   }
   lua_setfield (L, -2, "properties");
+}
+
+void sl_lua_push_option (lua_State *L, const sl_option *o, double value) {
+  lua_Integer whole;
+  if (o->type == SL_CHOICE)
+    lua_pushstring (L, o->choices[(int)value]);
+  else if (o->type == SL_BOOL)
+    lua_pushboolean (L, value != 0);
+  else if (o->type == SL_INT && lua_numbertointeger (value, &whole))
+    lua_pushinteger (L, whole);
+  else
+    lua_pushnumber (L, value);
 }
 
 /* The values in effect, by name. */
@@ -52,58 +55,49 @@ static void set_options (lua_State *L, const sl_mechanism *m) {
   sl_setting value;
   lua_newtable (L);
   for (int i = 0; sl_mechanism_option (m, i, &value) == 0; i++) {
-    if (o[i].type == SL_CHOICE)
-      lua_pushstring (L, value.text);
-    else if (o[i].type == SL_BOOL)
-      lua_pushboolean (L, value.number != 0);
-    else if (o[i].type == SL_INT)
-      lua_pushinteger (L, (lua_Integer)value.number);
-    else
-      lua_pushnumber (L, value.number);
+    sl_lua_push_option (L, &o[i], value.number);
     lua_setfield (L, -2, value.name);
   }
   lua_setfield (L, -2, "options");
 }
 
-/* The fields that parameters and inputs share. */
-static void set_start (lua_State *L, const char *name, sl_width width, int init,
-                       double scale) {
+/* Append an element of a list of parameters or inputs to the table on the top of
+** the stack, and leave it open; 0: these options leave it out. */
+static int add_element (lua_State *L, const char *name, sl_width width,
+                        int init, double scale) {
   static const char *const inits[] = { "default", "const", "normal",
                                        "uniform" };
-  set_text (L, "name", name);
-  set_text (L, "init", inits[init]);
+  if (width.per_dhead == 0 && width.fixed == 0) return 0;
+  lua_createtable (L, 0, 6);
+  sl_lua_set_text (L, "name", name);
+  sl_lua_set_text (L, "init", inits[init]);
   lua_pushnumber (L, scale);
   lua_setfield (L, -2, "scale");
   lua_pushinteger (L, width.per_dhead);
   lua_setfield (L, -2, "width_per_dhead");
   lua_pushinteger (L, width.fixed);
   lua_setfield (L, -2, "width_fixed");
-}
-
-static int left_out (sl_width w) {
-  return w.per_dhead == 0 && w.fixed == 0;
+  lua_pushvalue (L, -1);
+  lua_rawseti (L, -3, luaL_len (L, -3) + 1);
+  return 1;
 }
 
 /* Parameters and inputs that these options do not leave out. */
 static void set_lists (lua_State *L, const sl_mechanism *m) {
   lua_newtable (L);
-  for (const sl_param *p = m->params; p->name; p++) {
-    if (left_out (p->width)) continue;
-    lua_createtable (L, 0, 6);
-    set_start (L, p->name, p->width, p->init, p->scale);
-    set_text (L, "doc", p->doc);
-    lua_rawseti (L, -2, luaL_len (L, -2) + 1);
-  }
+  for (const sl_param *p = m->params; p->name; p++)
+    if (add_element (L, p->name, p->width, p->init, p->scale)) {
+      sl_lua_set_text (L, "doc", p->doc);
+      lua_pop (L, 1);
+    }
   lua_setfield (L, -2, "params");
   lua_newtable (L);
-  for (const sl_input *p = m->inputs; p->name; p++) {
-    if (left_out (p->width)) continue;
-    lua_createtable (L, 0, 6);
-    set_start (L, p->name, p->width, p->init, p->scale);
-    lua_pushboolean (L, p->shared);
-    lua_setfield (L, -2, "shared");
-    lua_rawseti (L, -2, luaL_len (L, -2) + 1);
-  }
+  for (const sl_input *p = m->inputs; p->name; p++)
+    if (add_element (L, p->name, p->width, p->init, p->scale)) {
+      lua_pushboolean (L, p->shared);
+      lua_setfield (L, -2, "shared");
+      lua_pop (L, 1);
+    }
   lua_setfield (L, -2, "inputs");
 }
 
@@ -144,12 +138,12 @@ static void push_mechanism (lua_State *L, const sl_mechanism *m) {
   *(const sl_mechanism **)lua_newuserdatauv (L, sizeof m, 1) = m;
   luaL_setmetatable (L, MECHANISM);
   lua_newtable (L);
-  set_text (L, "name", l->name);
-  set_text (L, "version", p->version);
-  set_text (L, "doc", p->doc);
-  set_text (L, "path", l->path);
-  set_text (L, "hash", l->hash);
-  set_text (L, "shape", sl_plugin_shape (p));
+  sl_lua_set_text (L, "name", l->name);
+  sl_lua_set_text (L, "version", p->version);
+  sl_lua_set_text (L, "doc", p->doc);
+  sl_lua_set_text (L, "path", l->path);
+  sl_lua_set_text (L, "hash", l->hash);
+  sl_lua_set_text (L, "shape", sl_plugin_shape (p));
   lua_pushboolean (L, p->row || (p->mixer && p->mixer->weights));
   lua_setfield (L, -2, "has_weights");
   set_properties (L, p->properties);
@@ -186,12 +180,13 @@ static int mechanism_text (lua_State *L) {
     luaL_addstring (&b, n ? ", " : " (");
     luaL_addstring (&b, value.name);
     luaL_addstring (&b, " = ");
-    if (value.text)
-      lua_pushstring (L, value.text);
-    else if (o[n].type == SL_BOOL)
-      lua_pushstring (L, value.number != 0 ? "true" : "false");
-    else
+    if (o[n].type == SL_REAL || o[n].type == SL_INT)
       lua_pushfstring (L, "%f", value.number);
+    else {
+      sl_lua_push_option (L, &o[n], value.number);
+      luaL_tolstring (L, -1, NULL);
+      lua_remove (L, -2);
+    }
     luaL_addvalue (&b);
   }
   if (n) luaL_addchar (&b, ')');

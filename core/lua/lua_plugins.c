@@ -1,14 +1,8 @@
-/* lua_plugins.c - what plugins there are, and what each says of itself. */
-#include "attention/mechanism.h"
+/* lua_plugins.c - the plugins on the search path, and the description of one. */
 #include "base/memory.h"
-#include "lua/lua_common.h"
+#include "lua/lua_attention.h"
 
 #define FOUND_HANDLE "sinklab.plugins_found"
-
-static void set_text (lua_State *L, const char *key, const char *text) {
-  lua_pushstring (L, text);
-  lua_setfield (L, -2, key);
-}
 
 static int found_release (lua_State *L) {
   sl_found **box = luaL_checkudata (L, 1, FOUND_HANDLE);
@@ -31,8 +25,8 @@ static int plugins (lua_State *L) {
   for (int i = 0; i < n; i++) {
     const sl_found *found = &(*box)[i];
     lua_createtable (L, 0, 3);
-    set_text (L, "name", found->name);
-    set_text (L, "path", found->path);
+    sl_lua_set_text (L, "name", found->name);
+    sl_lua_set_text (L, "path", found->path);
     lua_pushboolean (L, found->shadowed);
     lua_setfield (L, -2, "shadowed");
     lua_rawseti (L, -2, i + 1);
@@ -43,10 +37,10 @@ static int plugins (lua_State *L) {
 /* A table { name, version, path, hash } on the top of the stack. */
 static void push_identity (lua_State *L, const sl_loaded *loaded) {
   lua_createtable (L, 0, 9);
-  set_text (L, "name", loaded->name);
-  set_text (L, "version", loaded->plugin[SL_F64]->version);
-  set_text (L, "path", loaded->path);
-  set_text (L, "hash", loaded->hash);
+  sl_lua_set_text (L, "name", loaded->name);
+  sl_lua_set_text (L, "version", loaded->plugin[SL_F64]->version);
+  sl_lua_set_text (L, "path", loaded->path);
+  sl_lua_set_text (L, "hash", loaded->hash);
 }
 
 /* plugins_loaded () -> identities, the last loaded first. */
@@ -59,44 +53,23 @@ static int plugins_loaded (lua_State *L) {
   return 1;
 }
 
-static void set_properties (lua_State *L, uint32_t properties) {
-  static const struct {
-    uint32_t property;
-    const char *text;
-  } known[] = { { SL_NONNEGATIVE, "weights are never negative" },
-                { SL_SUMS_TO_ONE, "rows sum to 1" },
-                { SL_SHIFT_INVARIANT, "a shift of the scores changes nothing" },
-                { SL_KINKED, "the gradient has kinks" },
-                { SL_CAUSAL_ONLY, "causal attention only" },
-                { SL_NULL_MASS, "rows sum to at most 1" } };
+static void set_properties (lua_State *L, uint32_t declared) {
   lua_newtable (L);
-  for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-    if (!(properties & known[i].property)) continue;
-    lua_pushstring (L, known[i].text);
-    lua_rawseti (L, -2, luaL_len (L, -2) + 1);
-  }
+  for (const sl_property *q = sl_properties; q->name; q++)
+    if (declared & q->flag) {
+      lua_pushstring (L, q->text);
+      lua_rawseti (L, -2, luaL_len (L, -2) + 1);
+    }
   lua_setfield (L, -2, "properties");
-}
-
-static void push_value (lua_State *L, const sl_option *o, double value) {
-  lua_Integer whole;
-  if (o->type == SL_CHOICE)
-    lua_pushstring (L, o->choices[(int)value]);
-  else if (o->type == SL_BOOL)
-    lua_pushboolean (L, value != 0);
-  else if (o->type == SL_INT && lua_numbertointeger (value, &whole))
-    lua_pushinteger (L, whole);
-  else
-    lua_pushnumber (L, value);
 }
 
 static void set_options (lua_State *L, const sl_option *o) {
   lua_newtable (L);
   for (lua_Integer i = 1; o && o->name; o++, i++) {
     lua_createtable (L, 0, 6);
-    set_text (L, "name", o->name);
-    set_text (L, "doc", o->doc);
-    push_value (L, o, o->def);
+    sl_lua_set_text (L, "name", o->name);
+    sl_lua_set_text (L, "doc", o->doc);
+    sl_lua_push_option (L, o, o->def);
     lua_setfield (L, -2, "default");
     if (o->type == SL_CHOICE) {
       lua_newtable (L);
@@ -106,9 +79,9 @@ static void set_options (lua_State *L, const sl_option *o) {
       }
       lua_setfield (L, -2, "choices");
     } else if (o->type != SL_BOOL) {
-      push_value (L, o, o->min);
+      sl_lua_push_option (L, o, o->min);
       lua_setfield (L, -2, "min");
-      push_value (L, o, o->max);
+      sl_lua_push_option (L, o, o->max);
       lua_setfield (L, -2, "max");
     }
     lua_rawseti (L, -2, i);
@@ -123,7 +96,7 @@ static void set_width (lua_State *L, sl_width w) {
   lua_setfield (L, -2, "fixed");
 }
 
-/* Where a parameter or a matrix starts, as text. */
+/* The initial values of a parameter or a matrix, as text. */
 static void set_init (lua_State *L, int init, double scale,
                       const char *otherwise) {
   if (init == SL_CONST)
@@ -141,8 +114,8 @@ static void set_params (lua_State *L, const sl_param *p) {
   lua_newtable (L);
   for (lua_Integer i = 1; p && p->name; p++, i++) {
     lua_createtable (L, 0, 5);
-    set_text (L, "name", p->name);
-    set_text (L, "doc", p->doc);
+    sl_lua_set_text (L, "name", p->name);
+    sl_lua_set_text (L, "doc", p->doc);
     set_width (L, p->width);
     set_init (L, p->init, p->scale, "starts at 0");
     lua_rawseti (L, -2, i);
@@ -154,7 +127,7 @@ static void set_inputs (lua_State *L, const sl_input *p) {
   lua_newtable (L);
   for (lua_Integer i = 1; p && p->name; p++, i++) {
     lua_createtable (L, 0, 5);
-    set_text (L, "name", p->name);
+    sl_lua_set_text (L, "name", p->name);
     set_width (L, p->width);
     set_init (L, p->init, p->scale, "starts as other matrices do");
     lua_pushboolean (L, p->shared);
@@ -175,8 +148,8 @@ static int plugin (lua_State *L) {
   if (!m) return sl_lua_raise (L, &e);
   p = loaded->plugin[SL_F64];
   push_identity (L, loaded);
-  set_text (L, "doc", p->doc);
-  set_text (L, "shape", sl_plugin_shape (p));
+  sl_lua_set_text (L, "doc", p->doc);
+  sl_lua_set_text (L, "shape", sl_plugin_shape (p));
   set_properties (L, p->properties);
   set_options (L, p->options);
   set_params (L, m->params);

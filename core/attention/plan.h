@@ -1,7 +1,7 @@
-/* kernels.h - plans of the attention layer's ops: sizes and buffers, computed by
+/* plan.h - plans of the attention layer's ops: sizes and buffers, computed by
 ** shapes*.c and read by the numeric files. */
-#ifndef SL_KERNELS_H
-#define SL_KERNELS_H
+#ifndef SL_PLAN_H
+#define SL_PLAN_H
 #include "attention/attention.h"
 
 enum {
