@@ -27,17 +27,20 @@ static void init_visible (const sl_head *h, sl_block *b) {
   b->contiguous = v->window == 0 && !h->attr->has_first_key;
   b->causal = v->causal != 0;
   b->first = b->causal ? b->row + 1 + h->attr->virtual_keys : h->keys;
-  memset (b->key_lo, 0, sizeof b->key_lo);
-  memset (b->key_hi, 0, sizeof b->key_hi);
   if (b->contiguous) {
     b->lo = 0;
     b->hi = b->queries ? sl_visible_keys (b, b->queries - 1) : 0;
-    for (int i = 0; i < b->queries; i++) b->key_hi[i] = sl_visible_keys (b, i);
+    for (int i = 0; i < SL_MAX_BLOCK_ROWS; i++) {
+      b->key_lo[i] = 0;
+      b->key_hi[i] = i < b->queries ? sl_visible_keys (b, i) : 0;
+    }
     b->partial = b->first < b->hi;
     return;
   }
   b->lo = h->keys;
   b->hi = 0;
+  memset (b->key_lo, 0, sizeof b->key_lo);
+  memset (b->key_hi, 0, sizeof b->key_hi);
   for (int i = 0; i < b->queries; i++) {
     int *lo = &b->key_lo[i], *hi = &b->key_hi[i];
     SL (sl_host_visible) (&h->host, v, b->row + i, lo, hi);
@@ -168,8 +171,15 @@ static __attribute__ ((noinline)) void
 to_keys (const sl_head *h, const sl_block *b, int j, int end, int n,
          const real *a, const sl_grid *x, sl_gradient *g) {
   const real *rows = x->x + b->row * x->row;
-  const int add = start_rows (g, j, end, n);
-  real *c = g->x + j * g->row;
+  const int written = sl_min_int (g->written, end);
+  real *c;
+  int add;
+  if (h->p->lanes && j < written && written < end) { /* no row is cleared */
+    to_keys (h, b, j, written, n, a, x, g);
+    j = written;
+  }
+  add = start_rows (g, j, end, n);
+  c = g->x + j * g->row;
   a += j * b->key_step;
   if (!is_tiled (h, b, x, n))
     sl_product (h, end - j, n, b->queries, 1,

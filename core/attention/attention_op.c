@@ -69,8 +69,9 @@ static void end_gradient (const sl_run *r, int k, int sequence, int head,
   const sl_view *v = &r->din[k];
   const ptrdiff_t row = v->stride[1], col = v->stride[2];
   const int fresh = assigns (r, k);
-  real *to = head_data (v, sequence, head, width);
-  if (!g->x) return;
+  real *to;
+  if (!g->x || (g->x != copy && (!fresh || g->written == v->dim[1]))) return;
+  to = head_data (v, sequence, head, width);
   for (ptrdiff_t i = 0; g->x == copy && i < g->written; i++)
     for (ptrdiff_t j = 0; j < width; j++) {
       real *x = to + i * row + j * col;

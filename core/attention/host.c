@@ -49,15 +49,17 @@ static real *param_of (const sl_view *v, int head, int i) {
 }
 
 void SL (sl_host_head) (sl_hosted *h, int head) {
-  real *to = sl_at_scratch (h->run, h->p->param);
+  real *to;
   h->call.head = head;
   if (!h->param) return;
+  to = sl_at_scratch (h->run, h->p->param);
   for (int i = 0; i < h->p->params; i++) to[i] = *param_of (h->param, head, i);
   h->call.param = to;
 }
 
 void SL (sl_host_clear_gradient) (const sl_hosted *h) {
-  memset (sl_host_dparam (h), 0, (size_t)h->p->params * sizeof (real));
+  if (h->p->params)
+    memset (sl_host_dparam (h), 0, (size_t)h->p->params * sizeof (real));
 }
 
 void SL (sl_host_add_gradient) (const sl_hosted *h) {
