@@ -88,8 +88,8 @@ static void visit (sl_check_case *c, const sl_mechanism *m, int shape,
   const int params = sl_mechanism_params (m, 8);
   const int queries = shapes[shape].queries;
   const size_t n = (size_t)shapes[shape].n * SL_QUERIES;
-  double *scores = sl_copy_doubles (NULL, n), *dw = sl_copy_doubles (NULL, n);
-  double *param = sl_copy_doubles (NULL, (size_t)params);
+  double *scores = sl_case_copy (c, NULL, n), *dw = sl_case_copy (c, NULL, n);
+  double *param = sl_case_copy (c, NULL, (size_t)params);
   sl_block_case b[2] = { { .mechanism = m,
                            .n = shapes[shape].n,
                            .position = shapes[shape].position,
@@ -98,7 +98,6 @@ static void visit (sl_check_case *c, const sl_mechanism *m, int shape,
                            .scores = scores,
                            .dweights = dw,
                            .param = param } };
-  int failed = !scores || !dw || !param;
   for (int i = 0; i < SL_QUERIES; i++)
     b->visible_keys[i] = i >= queries         ? 0
                          : shapes[shape].full ? b->n
@@ -106,11 +105,10 @@ static void visit (sl_check_case *c, const sl_mechanism *m, int shape,
   b[1] = b[0];
   for (int i = 0; i < 4; i++) {
     sl_block_case *one = &b[i / 2];
-    failed |= !(one->weights[i % 2] = sl_copy_doubles (NULL, n));
-    failed |= !(one->dscores[i % 2] = sl_copy_doubles (NULL, n));
-    failed |= !(one->dparam[i % 2] = sl_copy_doubles (NULL, (size_t)params));
+    one->weights[i % 2] = sl_case_copy (c, NULL, n);
+    one->dscores[i % 2] = sl_case_copy (c, NULL, n);
+    one->dparam[i % 2] = sl_case_copy (c, NULL, (size_t)params);
   }
-  if (failed) sl_case_fail (c, "no memory for a block of %d keys", b->n);
   for (uint32_t k = 0; k < 3 && !sl_case_failed (c); k++) {
     const uint32_t stream = 900 + 8 * (uint32_t)shape + k;
     for (size_t i = 0; i < n; i++) {

@@ -1,6 +1,7 @@
 /* check_case.c - verdicts, calls and comparisons for all checks. */
 #include "check/check_case.h"
 #include "base/isa.h"
+#include "base/memory.h"
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -115,16 +116,22 @@ sl_result sl_case_result (const sl_check_case *c, const sl_harness *h, int a) {
   return (sl_result){ in->size[a], h->grad[a], "gradient of ", in->name[a] };
 }
 
+double *sl_case_copy (sl_check_case *c, const double *from, size_t n) {
+  double *to = sl_alloc (n, sizeof *to);
+  if (!to) {
+    sl_case_fail (c, "no memory for %zu numbers", n);
+    _exit (0);
+  }
+  if (from) memcpy (to, from, n * sizeof *to);
+  return to;
+}
+
 double *sl_case_results (sl_check_case *c, const sl_harness *h, size_t *n) {
   double *copy, *to;
   *n = 0;
   for (int a = -1; a <= h->inputs->arrays; a++)
     *n += sl_case_result (c, h, a).n;
-  copy = to = sl_copy_doubles (NULL, *n);
-  if (!copy) {
-    sl_case_fail (c, "no memory for results of n = %d", h->inputs->n);
-    _exit (0);
-  }
+  copy = to = sl_case_copy (c, NULL, *n);
   for (int a = -1; a <= h->inputs->arrays; a++) {
     const sl_result r = sl_case_result (c, h, a);
     memcpy (to, r.x, r.n * sizeof *to);

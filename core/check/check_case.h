@@ -73,6 +73,10 @@ typedef struct sl_result {
 } sl_result;
 sl_result sl_case_result (const sl_check_case *c, const sl_harness *h, int a);
 
+/* A copy of n numbers (from NULL: zeros), for sl_free; ends the child without
+** memory. */
+double *sl_case_copy (sl_check_case *c, const double *from, size_t n);
+
 /* Copies of all results side by side, *n numbers, for sl_free; ends the child
 ** without memory. Element i of them is the result at index *at. */
 double *sl_case_results (sl_check_case *c, const sl_harness *h, size_t *n);

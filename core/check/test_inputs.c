@@ -202,12 +202,6 @@ void sl_test_inputs_draw (sl_test_inputs *in, uint32_t stream, double spread) {
     in->cotangent[i] = sl_test_normal (in->seed, 16 * stream + 15, (uint32_t)i);
 }
 
-double *sl_copy_doubles (const double *from, size_t n) {
-  double *to = sl_alloc (n, sizeof *to);
-  if (to && from) memcpy (to, from, n * sizeof *to);
-  return to;
-}
-
 void sl_test_options_text (const sl_mechanism *m, char *text, size_t size,
                            int used) {
   sl_setting v;

@@ -67,9 +67,6 @@ void sl_test_inputs_draw (sl_test_inputs *in, uint32_t stream, double spread);
 double sl_test_uniform (uint64_t seed, uint32_t stream, uint32_t i);
 double sl_test_normal (uint64_t seed, uint32_t stream, uint32_t i);
 
-/* A copy of n numbers (from NULL: zeros), for sl_free. NULL: no memory. */
-double *sl_copy_doubles (const double *from, size_t n);
-
 /* "n = 7, position = 6, ..., normaliser=visible": the arguments of the call. */
 void sl_test_inputs_text (const sl_test_inputs *in, char *text, size_t size);
 
