@@ -31,6 +31,10 @@ check.test("tensors go in and out", function()
   check.equal(lab.tensor(t.rows):totable(), x:totable())
   check.raises("2 names need a tensor (rows, 2), got (3, 3)", lab.csv.text, { "a", "b" },
     lab.zeros { 3, 3 })
+  check.raises("lab.csv.text: row 1 must be a list of cells, got 1", lab.csv.text,
+    { "a" }, { 1 })
+  check.raises("lab.csv.save: row 1 must be a list of cells, got 1", lab.csv.save, path,
+    { "a" }, { 1 })
 end)
 
 check.test("Windows line ends, a byte order mark, no newline at the end", function()

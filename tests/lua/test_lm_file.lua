@@ -161,6 +161,10 @@ check.test("products and rows of a packed weight", function()
     lab.embedding(t, lab.tensor { { 1, 0 }, { 7, 1 } }):totable())
   check.raises("the last axis of x must be 8", lab.lm.linear, lab.zeros { 3, 7 }, w)
   check.raises("the id 8 (number 2) is not", lab.lm.embedding, w, { 1, 8 })
+  check.raises("lab.lm.linear: the weight must be a weight of a file from lab.lm.file, "
+    .. "got a tensor", lab.lm.linear, x, t)
+  check.raises("lab.lm.embedding: the weight must be a weight of a file from "
+    .. "lab.lm.file, got 1", lab.lm.embedding, 1, { 1 })
   check.raises("lab.lm.linaer: no such name (did you mean lab.lm.linear?)",
     function() return lab.lm.linaer end)
 end)

@@ -23,6 +23,8 @@ check.test("wrong use of tables", function()
     check.raises("lab.text.table: " .. case[1], lab.text.table, case[2], case[3])
   end
   check.raises("lab.text.alternatives: the list must be a table, got 5", lab.text.alternatives, 5)
+  check.raises("lab.text.alternatives: the list must be a list of texts, without names "
+    .. "and gaps", lab.text.alternatives, { "a", nil, "c" })
   check.raises("lab.text.width: the text must be a string or a number, got a table", lab.text.width, {})
   check.raises('(write lab.mechanism("relu", { OPTION = VALUE }))', lab.mechanism,
     { "relu", normaliser = "visible" })

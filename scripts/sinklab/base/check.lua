@@ -63,6 +63,7 @@ local kinds = {
   model = { "a model made by lab.model", made_by "sinklab.model" },
   language_model = { "a model from lab.lm.open", made_by "sinklab.language_model" },
   mechanism = { "a mechanism made by lab.mechanism", made_by "sinklab.mechanism" },
+  weight = { "a weight of a file from lab.lm.file", made_by "sinklab.lm.weight" },
   figure = { "a figure of lab.plot", made_by "sinklab.figure" },
   program = { "a program made by lab.record", made_by "sinklab.program" },
   any = { "a value", function() return true end },

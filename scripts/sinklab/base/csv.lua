@@ -26,16 +26,12 @@ local function cell(value)
   return value
 end
 
-csv.text = schema.func("lab.csv.text", {
-  doc = "Rows as CSV text.",
-  args = { names_row, rows_row },
-  returns = "text, ending with a newline",
-  example = [[print(lab.csv.text({ "step", "loss" }, { { 1, 0.5 }, { 2, 0.25 } }))]],
-}, function(names, rows)
+-- The text of rows, for the function that messages name.
+local function text_of(what, names, rows)
   if type(rows) == "userdata" and core.is_tensor(rows) then
     if #rows.shape ~= 2 or rows.shape[2] ~= #names then
-      check.fail("lab.csv: %d names need a tensor (rows, %d), got (%s)", #names, #names,
-        table.concat(rows.shape, ", "))
+      check.fail("%s: %d names need a tensor (rows, %d), got (%s)", what, #names,
+        #names, table.concat(rows.shape, ", "))
     end
     rows = rows.shape[1] > 0 and rows:totable() or {}
   end
@@ -44,12 +40,21 @@ csv.text = schema.func("lab.csv.text", {
   lines[1] = table.concat(cells, ",")
   for i, row in ipairs(rows) do
     if type(row) ~= "table" then
-      check.fail("lab.csv: row %d must be a list of cells, got %s", i, tostring(row))
+      check.fail("%s: row %d must be a list of cells, got %s", what, i, tostring(row))
     end
     for j = 1, #names do cells[j] = cell(row[j]) end
     lines[i + 1] = table.concat(cells, ",")
   end
   return table.concat(lines, "\n") .. "\n"
+end
+
+csv.text = schema.func("lab.csv.text", {
+  doc = "Rows as CSV text.",
+  args = { names_row, rows_row },
+  returns = "text, ending with a newline",
+  example = [[print(lab.csv.text({ "step", "loss" }, { { 1, 0.5 }, { 2, 0.25 } }))]],
+}, function(names, rows)
+  return text_of("lab.csv.text", names, rows)
 end)
 
 csv.save = schema.func("lab.csv.save", {
@@ -59,7 +64,7 @@ csv.save = schema.func("lab.csv.save", {
   example = [[
     lab.csv.save(os.tmpname(), { "step", "loss" }, { { 1, 0.5 }, { 2, 0.25 } })]],
 }, function(path, names, rows)
-  return core.file_write(path, csv.text(names, rows))
+  return core.file_write(path, text_of("lab.csv.save", names, rows))
 end)
 
 local words = { nan = 0 / 0, inf = math.huge, ["-inf"] = -math.huge }

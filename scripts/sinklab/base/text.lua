@@ -102,6 +102,9 @@ text.alternatives = schema.func("lab.text.alternatives", {
   args = { { "list", "table", doc = "of texts" } },
   returns = "text",
   example = [[print(lab.text.alternatives { "f32", "f64" })]],
-}, check.alternatives)
+}, function(list)
+  check.list("lab.text.alternatives", "the list", list, "texts")
+  return check.alternatives(list)
+end)
 
 return text

@@ -131,7 +131,7 @@ files.linear = schema.func("lab.lm.linear", {
     It cannot be recorded and has no gradient.]],
   args = {
     { "x", "tensor", doc = "(..., in)" },
-    { "weight", "any", doc = "of shape (out, in), from `file:weight`" },
+    { "weight", "weight", doc = "of shape (out, in), from `file:weight`" },
     { "bias", "tensor", optional = true, doc = "(out), in x's precision" },
   },
   returns = "a new tensor (..., out)",
@@ -148,7 +148,7 @@ end)
 files.embedding = schema.func("lab.lm.embedding", {
   doc = "The rows of a packed weight that ids choose.",
   args = {
-    { "weight", "any", doc = "of shape (n, d), from `file:weight`" },
+    { "weight", "weight", doc = "of shape (n, d), from `file:weight`" },
     { "ids", "tensor table",
       doc = "tensor or nested list of whole numbers from 0 to n - 1" },
     { "dtype", "string", default = "f32", choices = { "f32", "f64" } },
