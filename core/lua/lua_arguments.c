@@ -64,7 +64,7 @@ sl_dtype sl_lua_opt_dtype (lua_State *L, int arg, sl_dtype def) {
   sl_error e;
   if (lua_isnoneornil (L, arg)) return def;
   if (sl_dtype_parse (luaL_checkstring (L, arg), &def, &e) < 0)
-    sl_lua_raise (L, &e);
+    luaL_argerror (L, arg, e.text);
   return def;
 }
 

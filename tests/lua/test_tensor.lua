@@ -50,6 +50,8 @@ check.test("constructors refuse", function()
   check.raises("nested deeper", core.tensor, loop)
   check.raises("tensor: expected a number or a nested list, got string", core.tensor, "3")
   check.raises("unknown dtype 'f16': must be 'f32' or 'f64'", core.tensor, 1, "f16")
+  check.raises("bad argument #2 to 'zeros' (unknown dtype 'f16': must be 'f32' or 'f64')",
+    function() return core.zeros({ 1 }, "f16"), nil end)
   check.raises("zeros: a size must be a whole number from 0, got -1", core.zeros,
     { 2, -1 })
   check.raises("zeros: a size must be a whole number from 0, got 1.5", core.zeros, 1.5)
