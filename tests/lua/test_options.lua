@@ -99,6 +99,7 @@ check.test("a wrong declaration is blamed on its line", function()
     ["{ x = { min = 2 } }"] = "'x' has no default; a default with its meaning is",
     ["{ x = { 'rotary', doc = 'positions' } }"] = "'x' has names and a value without a "
       .. "name; a default with its meaning is { default = VALUE, doc = \"...\" }",
+    ["{ x = { 1, nil, 3, nil } }"] = "the list of 'x' must be a list of numbers or",
     ["{ x = { 1000, 'steps' } }"] = "the list of 'x' mixes numbers and strings; a default "
       .. "with its meaning is { default = VALUE, doc = \"...\" }",
     ["{ x = { true, 'switch' } }"] = "the list of 'x' may hold numbers or strings, not a "

@@ -51,6 +51,7 @@ local HINT = "; a default with its meaning is { default = VALUE, doc = \"...\" }
 --- The type of a list's elements: the widest of them.
 local function element_type(name, list)
   local found
+  check.list("lab.options", ("the list of '%s'"):format(name), list, "numbers or strings")
   for _, value in ipairs(list) do
     local t = type_of(value)
     if not t or t == "true or false" then
