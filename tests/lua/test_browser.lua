@@ -75,8 +75,12 @@ local function panes(look)
     all ".pane")
 end
 
-local pixel = "eval [...document.querySelector('.map canvas').getContext('2d')"
-  .. ".getImageData(7, 0, 1, 1).data]"
+-- Read from a copy: repeated reads of the page's own canvas make the browser warn.
+local pixel = "eval ((page) => { const copy = document.createElement('canvas');"
+  .. " copy.width = page.width; copy.height = page.height;"
+  .. " const context = copy.getContext('2d', { willReadFrequently: true });"
+  .. " context.drawImage(page, 0, 0); return [...context.getImageData(7, 0, 1, 1).data]; })"
+  .. "(document.querySelector('.map canvas'))"
 
 check.test("hover, click, keys: the values of the arrays", function()
   local v = drive { "size 1100 900", "open a/report.html",
