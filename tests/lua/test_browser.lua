@@ -75,12 +75,18 @@ local function panes(look)
     all ".pane")
 end
 
+-- A pixel of the map after the next frame, with which a change of theme reaches the page.
 -- Read from a copy: repeated reads of the page's own canvas make the browser warn.
-local pixel = "eval ((page) => { const copy = document.createElement('canvas');"
-  .. " copy.width = page.width; copy.height = page.height;"
-  .. " const context = copy.getContext('2d', { willReadFrequently: true });"
-  .. " context.drawImage(page, 0, 0); return [...context.getImageData(7, 0, 1, 1).data]; })"
-  .. "(document.querySelector('.map canvas'))"
+local pixel = [[eval new Promise((done) => requestAnimationFrame(() => {
+  const page = document.querySelector('.map canvas');
+  const copy = document.createElement('canvas');
+  copy.width = page.width;
+  copy.height = page.height;
+  const context = copy.getContext('2d', { willReadFrequently: true });
+  context.drawImage(page, 0, 0);
+  done([...context.getImageData(7, 0, 1, 1).data]);
+}))]]
+pixel = pixel:gsub("%s*\n%s*", " ")
 
 check.test("hover, click, keys: the values of the arrays", function()
   local v = drive { "size 1100 900", "open a/report.html",
