@@ -20,7 +20,8 @@ if opt.pages ~= "" then
   local completion = require "sinklab.cli.commands.completion".scripts
   assert(core.make_folders(opt.pages))
   for name, text in pairs { ["sinklab.1"] = manual.commands(),
-    ["sinklab.3"] = manual.library(), sinklab = completion.bash, _sinklab = completion.zsh,
+     ["sinklab.3"] = manual.library(), sinklab = completion.bash,
+     _sinklab = completion.zsh,
     ["sinklab.fish"] = completion.fish } do
     write(opt.pages .. "/" .. name, text)
   end

@@ -2,8 +2,8 @@
 ** with the same bits for every number of threads. */
 #include "base/memory.h"
 #include "base/random.h"
-#include "lm/linear.h"
 #include "lm/dequantize.h"
+#include "lm/linear.h"
 #include "support/suite.h"
 #include "support/variants.h"
 #include <string.h>

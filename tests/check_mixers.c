@@ -300,7 +300,8 @@ static void start (op_bench *b, const mix_case *c, sl_dtype dtype,
                    sl_attention_attr *attr, const numbers *n) {
   const ptrdiff_t batch = BATCH, param_dim[2] = { HEADS, c->params };
   double param[HEADS * NUMBERS], length[BATCH];
-  *attr = (sl_attention_attr){ .mechanism = row_mechanism (c->plugin, c->settings),
+  *attr =
+      (sl_attention_attr){ .mechanism = row_mechanism (c->plugin, c->settings),
                            .heads = HEADS,
                            .d_head = D,
                            .scale = SCALE,
@@ -423,13 +424,14 @@ START_TEST (gradients_by_differences) {
   enum { FEW = 5 };
   for (int k = 0; k < CASES; k++) {
     const mix_case *c = &cases[k];
-    sl_attention_attr attr = { .mechanism = row_mechanism (c->plugin, c->settings),
-                           .heads = HEADS,
-                           .d_head = D,
-                           .scale = SCALE,
-                           .visibility = { 1, 0 },
-                           .has_param = c->params > 0,
-                           .has_length = 1 };
+    sl_attention_attr attr = { .mechanism =
+                                   row_mechanism (c->plugin, c->settings),
+                               .heads = HEADS,
+                               .d_head = D,
+                               .scale = SCALE,
+                               .visibility = { 1, 0 },
+                               .has_param = c->params > 0,
+                               .has_length = 1 };
     op_case o = { .op = "mixer", .note = c->name, .attr = &attr };
     for (int i = 0; i < INPUTS; i++)
       if (c->width[i])

@@ -150,7 +150,8 @@ for _, row in ipairs(found) do
   local at = (row.layer - 1) * model.config.heads + row.head
   map[at] = { layer = row.layer, head = row.head, difference = row.difference }
 end
-run:figure("difference", head_scan.map({ heads = map, samples = #list }, model.config.heads,
+run:figure("difference", head_scan.map({ heads = map, samples = #list },
+  model.config.heads,
   "difference", "difference of mean weights on position 1",
   ("%s less %s"):format(names[1], names[0]), true))
 run:claim("a head tells the two apart: p over all heads", found[1].p_family, "<=",

@@ -5,7 +5,8 @@ local lazy = require "sinklab.base.lazy"
 -- Every public name. A module's value is the part of this name ...
 local modules = { task = "task", model = "model", init = "model.init_values",
   train = "train", optim = "train.optim", schedule = "train.schedule", sweep = "sweep",
-  sinks = "measure.sinks", intervene = "measure.intervene", plot = "plot", witness = "theorem.witness",
+  sinks = "measure.sinks", intervene = "measure.intervene", plot = "plot",
+  witness = "theorem.witness",
   certify = "theorem.certify", text = "base.text", json = "base.json",
   runs = "record.runs", csv = "base.csv", lm = "lm" }
 

@@ -15,7 +15,8 @@ local core = require "sinklab.core"
 local opt = lab.options {
   config = { default = { "1l1h", "2l2h", "4l4h", "d64", "d256", "attention1024",
     "attention4096" },
-    doc = "what to measure; also attention32768, or layers/heads/d/L/B as 2/2/16/16/128" },
+    doc = "what to measure; also attention32768, or layers/heads/d/L/B as 2/2/16/16/128",
+  },
   mechanism = { default = "softmax", doc = "mechanism of every configuration" },
   compare = { default = "",
     doc = "another mechanism (a name or a path), run in the same rounds" },

@@ -5,7 +5,8 @@ local x = lab.tensor({ -800, -1, 0, 2 }, "f64")
 for i, v in ipairs(x:softplus({ beta = 2 }):totable()) do
   local z = 2 * x:get(i)
   local want = (math.max(z, 0) + math.log(1 + math.exp(-math.abs(z)))) / 2
-  assert(math.abs(v - want) < 1e-12, ("softplus %d: %.17g, want %.17g"):format(i, v, want))
+  assert(math.abs(v - want) < 1e-12,
+    ("softplus %d: %.17g, want %.17g"):format(i, v, want))
 end
 local default = lab.tensor({ 1 }, "f64"):softplus():item()
 assert(math.abs(default - math.log(1 + math.exp(1))) < 1e-12, "beta is 1 by default")

@@ -70,7 +70,8 @@ program:want(w)
 program:loss(loss)
 lion.lr = nil
 local trainer = core.trainer { program = program, parameters = w, loss = loss, batch = 1,
-  shard = 1, groups = 1, optimizer = lion, stop = {}, seed = 0, schedule = { { 0, 0.5 } } }
+  shard = 1, groups = 1, optimizer = lion, stop = {}, seed = 0,
+  schedule = { { 0, 0.5 } } }
 trainer:run(2)
 -- p = (1 - 0.05) p -+ 0.5, twice.
 close(w:get(1), -0.5 * 0.95 - 0.5, "lion, first parameter")

@@ -47,7 +47,8 @@ check.test("new experiment: names are checked, nothing is overwritten", function
   end
   check.equal(process.read(folder .. "/taken.lua"), "mine")
   check.equal(sinklab("new", "experiment", "x.lua", "--dir=made/here").code, 0)
-  check.contains(process.read(folder .. "/made/here/x.lua"), "-- x: the purpose of the experiment")
+  check.contains(process.read(folder .. "/made/here/x.lua"),
+    "-- x: the purpose of the experiment")
   check.contains(sinklab("new", "experment", "x").err, "did you mean 'experiment'?")
 end)
 

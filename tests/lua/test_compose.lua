@@ -71,7 +71,8 @@ check.test("plugins say how their parameters start", function()
   local m = model { mechanism = "softmax", gate = { "head_gate", probability = 0.25 } }
   check.close(flat(m:parameter "layer1.head_gate.bias"),
     { math.log(1 / 3), math.log(1 / 3) }, 1e-15)
-  local none = model { mechanism = "softmax", gate = { "head_gate", conditional = false } }
+  local none = model { mechanism = "softmax",
+    gate = { "head_gate", conditional = false } }
   check.equal(none:parameters()["layer1.head_gate.gate"], nil)
 end)
 
@@ -79,9 +80,12 @@ check.test("options of the map: beside it, or in its table", function()
   check.equal(model { mechanism = "relu", normaliser = "length" }.mechanism,
     model { mechanism = { "relu", normaliser = "length" } }.mechanism)
   check.equal(model({ mechanism = { "relu" } }).mechanism, model("relu").mechanism)
-  refuse("attention: mechanism: option 'normaliser' stands beside a table; move it inside: "
-    .. "{ \"relu\", normaliser = ... }", { mechanism = { "relu" }, normaliser = "length" })
-  refuse("a table needs its mechanism by name: attention = { mechanism = { \"relu\", ... } }",
+  refuse("attention: mechanism: option 'normaliser' stands beside a table; "
+    .. "move it inside: "
+    .. "{ \"relu\", normaliser = ... }",
+    { mechanism = { "relu" }, normaliser = "length" })
+  refuse("a table needs its mechanism by name: "
+    .. "attention = { mechanism = { \"relu\", ... } }",
     { "relu", normaliser = "length" })
   refuse("attention: mechanism: no such option 'windwo' (did you mean 'window'?)",
     { mechanism = "softmax", windwo = 3 })
@@ -95,7 +99,8 @@ end)
 check.test("what does not go together is refused", function()
   refuse("mechanism is 'sigmoid_gate', which is a gate; expected a row or mixer "
     .. "(try gate = \"sigmoid_gate\")", "sigmoid_gate")
-  refuse("gate is 'softmax', which is a row; expected a gate (try mechanism = \"softmax\")",
+  refuse("gate is 'softmax', which is a row; expected a gate "
+    .. "(try mechanism = \"softmax\")",
     { gate = "softmax" })
   refuse("no plugin 'sigmod_gate' (did you mean 'sigmoid_gate'?)",
     { gate = "sigmod_gate" })

@@ -311,7 +311,8 @@ check.test("other models: registers, ALiBi, rotary, gates, classes, a mixer", fu
     for _, map in ipairs { "softmax", "sinklogit" } do
       local model = lab.model.transformer { task = task, layers = 2, heads = 2,
         d_model = 8, positions = positions, registers = 1, dtype = "f64",
-        attention = { mechanism = map, gate = "sigmoid_gate" }, init = lab.init.normal(0.4) }
+        attention = { mechanism = map, gate = "sigmoid_gate" },
+        init = lab.init.normal(0.4) }
       local b = task:batch { n = 3, dtype = "f64" }
       local e = lab.intervene(model, b, { { remove = 3 }, { value = { position = T } } })
       local loss = task.loss(model:forward(b.x), b):item()

@@ -17,7 +17,8 @@ local function folder(name, settings, rename)
   file:write(lab.json.encode(config))
   file:close()
   local tensors = {}
-  for tensor, value in pairs(assert(lab.load_safetensors(path .. "/model.safetensors"))) do
+  local weights = assert(lab.load_safetensors(path .. "/model.safetensors"))
+  for tensor, value in pairs(weights) do
     tensors[tensor:gsub(rename[1], rename[2])] = value
   end
   assert(lab.save_safetensors(path .. "/model.safetensors", tensors))
@@ -62,7 +63,8 @@ check.test("no architecture is known by name outside the table", function()
     end
   end
   local source = arg[0]:match "^(.*)/tests/lua/[^/]*$" .. "/scripts/sinklab/lm/"
-  for _, file in ipairs { "config", "rope", "windows", "settings", "forward", "weights" } do
+  for _, file in ipairs { "config", "rope", "windows", "settings", "forward",
+    "weights" } do
     for line in io.lines(source .. file .. ".lua") do
       for text in line:gsub("%-%-.*", ""):gmatch '"([^"]*)"' do
         if names[text] then error(("%s.lua names %s"):format(file, text)) end

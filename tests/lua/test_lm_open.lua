@@ -109,7 +109,8 @@ check.test("token ids", function()
   check.raises("token id 10 at position 2 is outside 0 to 9",
     function() model:logits { 3, 10 } end)
   check.raises("there are no token ids", function() model:logits {} end)
-  check.raises("language_model:logits: the ids must be a table or a tensor", function() model:logits "3" end)
+  check.raises("language_model:logits: the ids must be a table or a tensor",
+    function() model:logits "3" end)
   local learned = assert(lab.lm.open(models .. "arch/gpt2/hf"))
   local many = {}
   for i = 1, 129 do many[i] = 1 end

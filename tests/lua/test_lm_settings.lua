@@ -109,7 +109,8 @@ check.test("lists of layers and window patterns", function()
     { layer_types = { "sliding_attention", "full_attention" } }, gemma3)
   local kinds = {}
   for i = 1, 6 do kinds[i] = "chunked_attention" end
-  refused("layer_types of layer 1 is 'chunked_attention'", { layer_types = kinds }, gemma3)
+  refused("layer_types of layer 1 is 'chunked_attention'", { layer_types = kinds },
+    gemma3)
   refused("layer 1 has a sliding window and the file gives it no size",
     { layer_types = { "sliding_attention", "full_attention" } })
   refused("num_key_value_heads is a list of 1 numbers for 2 layers",
@@ -144,7 +145,9 @@ end
 
 local gguf = models .. "arch/llama_gqa/model.gguf"
 
-local function of_gguf(...) return assert(lab.lm.open(with_keys(gguf, ...))):logits(ids) end
+local function of_gguf(...)
+  return assert(lab.lm.open(with_keys(gguf, ...))):logits(ids)
+end
 
 local function refused_gguf(words, ...)
   local model, message = lab.lm.open(with_keys(gguf, ...))

@@ -197,7 +197,8 @@ local small_merges = {
 }
 
 local function metaspace(scheme)
-  return { type = "Metaspace", replacement = "▁", prepend_scheme = scheme, split = false }
+  return { type = "Metaspace", replacement = "▁", prepend_scheme = scheme,
+    split = false }
 end
 
 --- The small vocabulary behind a pre-tokenizer, with one more added token.
@@ -248,7 +249,7 @@ local library = {
   } },
 }
 
-check.test("pre-tokenizers and added tokens, as Hugging Face's library has them", function()
+check.test("pre-tokenizers and added tokens, as in Hugging Face's library", function()
   for _, each in ipairs(library) do
     local t = assert(in_folder(small_root(each)))
     for _, case in ipairs(each.cases) do
@@ -268,7 +269,9 @@ check.test("158 pipelines, with ids and texts of Hugging Face's library", functi
       local ids = assert(t:encode(text, { bos = "none" }))
       local what = lab.json.encode(each.pre_tokenizer or each.normalizer)
       check.equal(table.concat(ids, " "), case[2], ("%s, %q"):format(what, text))
-      if case[3] then check.equal(t:decode(ids), case[3], ("%s, %q"):format(what, text)) end
+      if case[3] then
+        check.equal(t:decode(ids), case[3], ("%s, %q"):format(what, text))
+      end
     end
   end
   for _, each in ipairs(all.small) do
@@ -337,8 +340,8 @@ check.test("NFC: text that it would change is refused", function()
     lab.json.array {}, model = { type = "BPE", vocab = vocabulary(tokens), merges =
     lab.json.array {}, unk_token = "<unk>" } })
   -- Vietnamese, Korean, Hindi, Tamil, Thai, Hebrew with points, Japanese: composed
-  for _, text in ipairs { "Việt é", "한국어", "हिन्दी", "தமிழ் கொ", "ที่นี่", "שָׁלוֹם",
-    "が", "\xff" } do
+  for _, text in ipairs { "Việt é", "한국어", "हिन्दी", "தமிழ் கொ", "ที่นี่",
+    "שָׁלוֹם", "が", "\xff" } do
     check.equal(t:encode(text) ~= nil, true, text)
   end
   for text, byte in pairs { ["ae\u{301}"] = 2, ["\u{1100}\u{1161}"] = 3,
@@ -368,7 +371,8 @@ check.test("blocks of tokenizer.json have no setting that is read past", functio
     { added = { content = "<sp>", greedy = true } })
   refused("its added token has the setting ''",
     { added = { content = "<sp>", [""] = 1 } })
-  refused("its model has the setting 'max_input_chars'", { model = { max_input_chars = 3 } })
+  refused("its model has the setting 'max_input_chars'",
+    { model = { max_input_chars = 3 } })
   refused("its model has a dropout", { model = { dropout = 0.1 } })
   refused("its decoder has the step 'WordPiece', which is not known",
     { decoder = { type = "WordPiece" } })
@@ -523,7 +527,8 @@ check.test("tokenizers that are refused", function()
   none, message = lab.lm.tokenizer(folder .. "nothing.gguf")
   check.equal(none, nil)
   check.contains(message, "cannot read")
-  check.raises("lab.lm.tokenizer: the file must be a table or a string", lab.lm.tokenizer, 3)
+  check.raises("lab.lm.tokenizer: the file must be a table or a string",
+    lab.lm.tokenizer, 3)
 end)
 
 check.done()

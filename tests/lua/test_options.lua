@@ -93,21 +93,25 @@ check.test("a wrong declaration is blamed on its line", function()
   local cases = {
     ["{ out = 1 }"] = "--out belongs to sinklab itself",
     ["{ x = print }"] = "'x' cannot have a function as its default",
-    ["{ x = { default = 1, mni = 2 } }"] = "'x' has no setting 'mni' (did you mean 'min'?)",
+    ["{ x = { default = 1, mni = 2 } }"] =
+      "'x' has no setting 'mni' (did you mean 'min'?)",
     ["{ x = { default = 1, doc = 2 } }"] = "'x': doc must be a string, got a number",
     ["{ x = { default = 1, min = 2 } }"] = "the default of 'x' must be at least 2",
     ["{ x = { min = 2 } }"] = "'x' has no default; a default with its meaning is",
     ["{ x = { 'rotary', doc = 'positions' } }"] = "'x' has names and a value without a "
       .. "name; a default with its meaning is { default = VALUE, doc = \"...\" }",
     ["{ x = { 1, nil, 3, nil } }"] = "the list of 'x' must be a list of numbers or",
-    ["{ x = { 1000, 'steps' } }"] = "the list of 'x' mixes numbers and strings; a default "
+    ["{ x = { 1000, 'steps' } }"] =
+      "the list of 'x' mixes numbers and strings; a default "
       .. "with its meaning is { default = VALUE, doc = \"...\" }",
     ["{ x = { true, 'switch' } }"] = "the list of 'x' may hold numbers or strings, not a "
       .. "boolean; a default with its meaning is",
-    ["{ x = { { 1, 2 }, 'doc' } }"] = "may hold numbers or strings, not a table; a default "
+    ["{ x = { { 1, 2 }, 'doc' } }"] =
+      "may hold numbers or strings, not a table; a default "
       .. "with its meaning is { default = VALUE, doc = \"...\" }",
     ["{ x = { default = { 1, 2 }, min = 2 } }"] = "the default of 'x' must be at least 2",
-    ["{ x = { default = { 1, 'a' }, doc = 'doc' } }"] = "the list of 'x' mixes numbers and strings",
+    ["{ x = { default = { 1, 'a' }, doc = 'doc' } }"] =
+      "the list of 'x' mixes numbers and strings",
     ["{ 1 }"] = "'1' is no name for an option",
     ["'x'"] = "lab.options: the defaults must be a table, got 'x'",
     ["{ seed = 0 }\nprint(opt.sed)"] = "no option 'sed' was declared "
@@ -125,7 +129,8 @@ check.test("a wrong declaration is blamed on its line", function()
 end)
 
 check.test("of a list the item that is wrong is named", function()
-  local r = declared("{ x = { default = { 'a', 'b' }, choices = { 'a', 'b' } } }", "--x=a,c")
+  local r = declared("{ x = { default = { 'a', 'b' }, choices = { 'a', 'b' } } }",
+    "--x=a,c")
   check.equal({ r.code, r.err }, { 1, "sinklab: --x: 'c' must be a or b\n" })
 end)
 

@@ -150,7 +150,8 @@ check.test("in quotes: plugins, choices, files", function()
     local insert, list = tab(case[1])
     check.equal({ insert, list }, { case[2], case[3] }, case[1])
   end
-  check.equal((select(2, tab '{ attention = { mechanism = "sigmoid_g')), "") -- a gate is no map
+  -- a gate is no mechanism
+  check.equal((select(2, tab '{ attention = { mechanism = "sigmoid_g')), "")
 end)
 
 check.test("a blank line is indented", function()
@@ -164,7 +165,8 @@ check.test("help of names, plugins, experiments, commands and variables", functi
     { "lab.train",
       "lab.train(model, task, { options })\n\nTrain a model on fresh batches" },
     { "train", "\n  optimizer             it holds the learning rate (table), default " },
-    { "train", "\n  stop.loss             its loss is below this (number, at least 0), " },
+    { "train",
+      "\n  stop.loss             its loss is below this (number, at least 0), " },
     { " lab.optim.sgd() ", "raises a value out of range" },
     { "x:softmax", "returns tensor of the same shape; sums are 1" },
     { '"relu"', "normaliser  weights are divided by" },

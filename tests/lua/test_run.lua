@@ -170,7 +170,8 @@ check.test("wrong use is blamed on the script's line", function()
       "nothing was added under this label (did you mean 'soft'?)",
     ['run:figure("f", 1)'] = "run:figure: the figure must be a figure of lab.plot, got 1",
     ['run:array("f", 1)'] = "run:array: the tensor must be a tensor, got 1",
-    ['run:weights("f", {})'] = "run:weights: the model must be a model made by lab.model, got a table",
+    ['run:weights("f", {})'] =
+      "run:weights: the model must be a model made by lab.model, got a table",
     ['run:csv("f", 1)'] = "run:csv: the log must be a table, got 1",
     ["lab.run()"] = "this script has opened its run already",
   }

@@ -1,5 +1,6 @@
--- test_schema.lua - schemas: every public name has one, every default passes its own rule,
--- and every wrong use of an option is a sentence that begins with the function's name.
+-- test_schema.lua - schemas: every public name has one, every default passes its own
+-- rule, and every wrong use of an option is a sentence that begins with the function's
+-- name.
 local check = require "check"
 local core = require "sinklab.core"
 local help = require "sinklab.help"
@@ -21,7 +22,8 @@ check.test("arguments and options are checked and filled", function()
     { "count", "integer", default = 2, min = 1 } }, options = {
       { "lr", "number", above = 0, default = 0.5 },
       { "list", "table", default = { 1 } },
-      { "stop", "table", default = {}, fields = { { "loss", "number", default = 3 } } } } })
+      { "stop", "table", default = {}, fields = {
+        { "loss", "number", default = 3 } } } } })
   local path, count, o = f("x")
   check.equal({ path, count, o.lr, o.stop.loss }, { "x", 2, 0.5, 3 })
   o.list[2] = 5 -- the next caller does not see it

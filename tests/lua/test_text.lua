@@ -22,10 +22,12 @@ check.test("wrong use of tables", function()
   for _, case in ipairs(cases) do
     check.raises("lab.text.table: " .. case[1], lab.text.table, case[2], case[3])
   end
-  check.raises("lab.text.alternatives: the list must be a table, got 5", lab.text.alternatives, 5)
+  check.raises("lab.text.alternatives: the list must be a table, got 5",
+    lab.text.alternatives, 5)
   check.raises("lab.text.alternatives: the list must be a list of texts, without names "
     .. "and gaps", lab.text.alternatives, { "a", nil, "c" })
-  check.raises("lab.text.width: the text must be a string or a number, got a table", lab.text.width, {})
+  check.raises("lab.text.width: the text must be a string or a number, got a table",
+    lab.text.width, {})
   check.raises('(write lab.mechanism("relu", { OPTION = VALUE }))', lab.mechanism,
     { "relu", normaliser = "visible" })
   check.raises("expected the name of a plugin, got nil", lab.mechanism, nil)
@@ -44,7 +46,8 @@ check.test("thousands", function()
     [-123456] = "-123,456", [1234567] = "1,234,567" } do
     check.equal(lab.text.grouped(n), want)
   end
-  check.raises("lab.text.grouped: the number must be a whole number, got 1.5", lab.text.grouped,
+  check.raises("lab.text.grouped: the number must be a whole number, got 1.5",
+    lab.text.grouped,
     1.5)
 end)
 

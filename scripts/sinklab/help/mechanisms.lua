@@ -112,8 +112,8 @@ local function section(plugin, comment)
   local function fact(name, text)
     if text ~= "" then facts[#facts + 1] = ("- %s: %s"):format(name, text) end
   end
-  fact("declared properties", #plugin.properties > 0 and table.concat(plugin.properties, "; ")
-    or "none")
+  local properties = table.concat(plugin.properties, "; ")
+  fact("declared properties", properties ~= "" and properties or "none")
   fact("learned", learned_by(plugin))
   fact("sources", sources_of(comment))
   fact("sinks in the literature", sinks_of(comment))
@@ -165,21 +165,21 @@ function docs.write(path, given)
   end
   local s = given.settings
   local out = { "# Mechanisms", "",
-    "The following command writes this page, from the plugins' own descriptions, the results of",
-    "`sinklab plugin check`, and the run that it starts:", "",
+    "The following command writes this page, from the plugins' own descriptions, the",
+    "results of `sinklab plugin check`, and the run that it starts:", "",
     ("    sinklab run experiments/mechanisms.lua --seed=%d --seeds=%d --max_steps=%d "
       .. "--write_docs=%s"):format(s.seed, s.seeds, s.max_steps, path), "",
     grid({ "mechanism", "shape", "purpose", "checks" }, summary), "",
-    "[The plugins](#the-plugins) has the formula, options, declared properties and sources of each.",
-    "", "## On the trigger-conditional mean", "",
+    "[The plugins](#the-plugins) has the formula, options, declared properties and",
+    "sources of each.", "", "## On the trigger-conditional mean", "",
     ([[
 One layer of one head, width %d, %d tokens, batches of %d, Adam with rate %g,
 seeds %d to %d, at most %d steps. A run stops when the largest error of a batch is below
 %g. The error in the table is the largest on 4096 fresh sequences. The other columns are
 means over plain rows of %d sequences with the trigger at %d; [measures.md](measures.md)
 defines them. *Mass on no token* is the null mass, or the weight on a key bias.
-*Contribution* is taken before a gate. `a to b` are the smallest and largest seed; `-` means
-that a run did not reach the stop, or that the mechanism has no such number.
+*Contribution* is taken before a gate. `a to b` are the smallest and largest seed.
+`-` means that a run did not reach the stop, or that the mechanism has no such number.
 ]]):format(s.d_model, s.seq_len, s.batch_size, s.lr, s.seed, s.seed + s.seeds - 1,
       s.max_steps, s.stop_max_abs_error, s.samples, s.trigger_pos),
     grid(given.names, given.rows), "",
