@@ -340,8 +340,10 @@ check.test("NFC: text that it would change is refused", function()
     lab.json.array {}, model = { type = "BPE", vocab = vocabulary(tokens), merges =
     lab.json.array {}, unk_token = "<unk>" } })
   -- Vietnamese, Korean, Hindi, Tamil, Thai, Hebrew with points, Japanese: composed
-  for _, text in ipairs { "Việt é", "한국어", "हिन्दी", "தமிழ் கொ", "ที่นี่",
-    "שָׁלוֹם", "が", "\xff" } do
+  for _, text in ipairs {
+    "Việt é", "한국어", "हिन्दी", "தமிழ் கொ",
+    "ที่นี่", "שָׁלוֹם", "が", "\xff"
+  } do
     check.equal(t:encode(text) ~= nil, true, text)
   end
   for text, byte in pairs { ["ae\u{301}"] = 2, ["\u{1100}\u{1161}"] = 3,
