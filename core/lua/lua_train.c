@@ -127,7 +127,7 @@ static void set_bound (lua_State *L, const char *key, double x) {
 }
 
 /* The table of optimizers: { adam = { { name, kinds, default =, min or above =,
-** max = }, ... }, ... }, rows as in schema.lua. */
+** below = }, ... }, ... }, rows as in schema.lua. */
 static void push_optimizers (lua_State *L) {
   const char *name;
   lua_newtable (L);
@@ -146,7 +146,7 @@ static void push_optimizers (lua_State *L) {
       } else {
         set_bound (L, "default", o[i].def);
         set_bound (L, o[i].excludes_low ? "above" : "min", o[i].low);
-        if (isfinite (o[i].below)) set_bound (L, "max", o[i].below);
+        if (isfinite (o[i].below)) set_bound (L, "below", o[i].below);
       }
       lua_rawseti (L, -2, i + 1);
     }

@@ -70,6 +70,7 @@ end)
 check.test("a row holds what a row may hold", function()
   local known = { name = true, doc = true, default = true, default_doc = true,
     required = true, optional = true, min = true, max = true, above = true,
+    below = true,
     choices = true, unit = true, fields = true, list = true, keys = true, nan = true }
   for name, entry in pairs(schema.entries()) do
     for _, list in ipairs { entry.args, entry.options or {} } do
@@ -120,6 +121,7 @@ local function wrong_values(rule)
     local low = rule.above or rule.min and rule.min - 1
     if low then out[#out + 1] = low end
     if rule.max then out[#out + 1] = rule.max + 1 end
+    if rule.below then out[#out + 1] = rule.below end
   end
   if rule.choices then out[#out + 1] = samples.string end
   return out

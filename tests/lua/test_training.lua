@@ -101,6 +101,8 @@ check.test("optimisers are plain tables with their defaults", function()
     lr = 1e-2, momentum = 0.5, nesterov = true, weight_decay = 0, clip_norm = 0 })
   check.raises("option 'betas' is { 0.9, 2 }; it must be two numbers from 0 to below 1",
     lab.optim.adam, { betas = { 0.9, 2 } })
+  check.raises("lab.optim.sgd: option 'momentum' is 1; it must be at least 0 and below 1",
+    lab.optim.sgd, { momentum = 1 })
   check.raises("lab.optim.sgd: no such option 'momemtum' (did you mean 'momentum'?)",
     lab.optim.sgd, { momemtum = 0.9 })
   for _, optimizer in ipairs { lab.optim.sgd { lr = 0.1, momentum = 0.9, clip_norm = 1 },

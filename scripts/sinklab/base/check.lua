@@ -116,7 +116,8 @@ end
 function check.limits(rule)
   local low = rule.above and "above " .. rule.above
       or rule.min and "at least " .. rule.min
-  local high = rule.max and "at most " .. rule.max
+  local high = rule.below and "below " .. rule.below
+      or rule.max and "at most " .. rule.max
   return low and high and low .. " and " .. high or low or high
 end
 
@@ -149,7 +150,8 @@ local function one(what, form, name, value, rule)
   if type(value) == "number" then
     if value ~= value and not rule.nan then refuse(what, form, name, "is NaN") end
     if (rule.min and value < rule.min) or (rule.max and value > rule.max)
-        or (rule.above and value <= rule.above) then
+        or (rule.above and value <= rule.above)
+        or (rule.below and value >= rule.below) then
       refuse(what, form, name, "is %s; it must be %s", tostring(value),
         check.limits(rule))
     end
@@ -189,8 +191,8 @@ end
 --- A new table with the checked values of `given` and the defaults of `rules`.
 -- @param what   the function as the user knows it, for messages
 -- @param given  the user's table, or nil
--- @param rules  key -> { kinds, default =, required =, min =, max =, above =, choices =,
---               fields = }, as in schema.lua; or the result of schema.rules
+-- @param rules  key -> { kinds, default =, required =, min =, max =, above =, below =,
+--               choices =, fields = }, as in schema.lua; or the result of schema.rules
 function check.options(what, given, rules)
   if given ~= nil and type(given) ~= "table" then
     check.fail("%s: expected a table of options, got %s", what, shown(given))

@@ -32,7 +32,8 @@
 --   default_doc  the default in words, where it is computed: "the task's d_model"
 --   required     of an option: true, or the missing thing in words. Positional
 --                arguments are required unless they have a default or optional = true
---   min, max, above (excluded), choices (of a string), unit ("steps"); nan: NaN may be
+--   min, max, above and below (both excluded), choices (of a string), unit ("steps");
+--                nan: NaN may be
 --   list         of a table: a list, of "numbers"
 --   fields       rows of a nested table, which is checked and filled in the same way
 --   keys         rows of a nested table that the function itself checks, for help alone

@@ -135,9 +135,9 @@ end
 --- Complete what the core has measured.
 -- @param found    its table
 -- @param virtual  keys that are no tokens
--- @param claimed  whether what a row's weights leave is mass on nothing
+-- @param declared  whether the mechanism declares a null mass
 -- @param keep     the heads that were to be kept, or nil: the list may be empty
-local function finish(found, virtual, claimed, keep)
+local function finish(found, virtual, declared, keep)
   found.kept = found.kept or keep and {}
   found.first = summary(found.heads, "first_mean")
   for _, key in ipairs(summarised) do
@@ -145,7 +145,7 @@ local function finish(found, virtual, claimed, keep)
   end
   local function split(t)
     local null_mass_map, axis = t.null_mass_map, #t.null_mass_map.shape
-    if claimed then t.null = null_mass_map:select(axis, 1):clone() end
+    if declared then t.null = null_mass_map:select(axis, 1):clone() end
     if virtual > 0 then t.virtual = null_mass_map:narrow(axis, 2, virtual):clone() end
     t.null_mass_map = nil
   end

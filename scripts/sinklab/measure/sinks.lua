@@ -69,7 +69,7 @@ local measure = schema.func("lab.sinks", {
     and of |weights| on tokens), first_over_rowsum, entropy, contribution, value_norm,
     rate, first_over_rowsum_rate, classes = { plain, first, trigger, boundary }, counts
     of rows, ... }, ... }, mean, std = tensors (layers, heads, query, key), null (where
-    claimed) = mean mass on nothing (layers, heads, query), virtual (with such keys) =
+    declared) = mean mass on nothing (layers, heads, query), virtual (with such keys) =
     mean mass on each of them (layers, heads, query, n): the key bias, then registers;
     kept = with keep a list of the same; first, first_over_rowsum, row_mass, ... = {
     min, max, mean } over heads; sink, column, ... = tensors (layers, heads, position);
@@ -96,7 +96,7 @@ local measure = schema.func("lab.sinks", {
   end
   local watched, stream = measures.read(what, o.measures, o.hidden)
   measures.check(what, o)
-  local claimed = mechanism.properties.null_mass
+  local declared = mechanism.properties.null_mass
   local samples, tokens = batch.x.shape[1], batch.x.shape[2]
   if batch.length ~= nil then
     segments.check_shape(what, "length", batch.length, { samples })
@@ -123,11 +123,11 @@ local measure = schema.func("lab.sinks", {
     measures = watched, share_rows = o.share_rows, dormant = o.dormant,
     dtype = model.dtype, virtual_keys = model.attention.virtual_keys,
     registers = model.registers,
-    null_mass = claimed }
+    null_mass = declared }
   if stream then
     found.hidden = residuals(what, model, batch, begins, shard, o.hidden)
   end
-  return finish(found, model.attention.virtual_keys + model.registers, claimed, o.keep)
+  return finish(found, model.attention.virtual_keys + model.registers, declared, o.keep)
 end)
 
 return setmetatable({ collect = collect, hidden = hidden.hidden },

@@ -137,9 +137,9 @@ return {
       words = { { "NAME", "a name", complete = names } }, run = info },
     { name = "check", doc = "test gradients, declared properties and memory use",
       text = [[
-Gradients against differences, every claim, what it reads and writes, the same bits
-on every thread, huge scores, long rows. Each check runs in a process of its own.
-Status 0: all hold; 1: one does not.]],
+Tests gradients against finite differences, every declared property, reads and writes of
+memory, the same bits on every thread, huge scores and long rows. Each check runs in its
+own process. Exit status: 0 if all checks pass, else 1.]],
       words = { { "NAME|PATH", "a name", complete = names } },
       options = {
         { "seed", "N", kind = "whole", doc = "chooses the numbers, default 1" },
