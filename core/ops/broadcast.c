@@ -195,18 +195,11 @@ static void accumulate_columns (sl_kernel kernel, int n,
   }
 }
 
-static int same_shape (const sl_view *a, const sl_view *b) {
-  if (a->ndim != b->ndim) return 0;
-  for (int i = 0; i < a->ndim; i++)
-    if (a->dim[i] != b->dim[i]) return 0;
-  return 1;
-}
-
 void SL (sl_write_gradient) (int assigns, sl_kernel assign, sl_kernel add,
                              int n, const sl_view *const *x,
                              const sl_view *target, const sl_view *shape) {
   sl_walk w;
-  if (assigns && target->data && same_shape (target, shape) &&
+  if (assigns && target->data && sl_view_same_shape (target, shape) &&
       sl_view_contiguous (target)) {
     SL (sl_elementwise) (assign, n, x, target);
     return;

@@ -143,12 +143,6 @@ static int is_whole (const sl_program *p, const sl_operand *o) {
          sl_view_count (&o->view) == p->slot[o->slot].storage->count;
 }
 
-static int same_shape (const sl_view *a, const sl_view *b) {
-  int same = a->ndim == b->ndim;
-  for (int i = 0; same && i < a->ndim; i++) same = a->dim[i] == b->dim[i];
-  return same;
-}
-
 /* The number of inputs of nodes of backward that are views of the slot. */
 static size_t readers (const sl_program *p, const sl_gradients *g,
                        size_t slot) {
@@ -175,7 +169,7 @@ static void share (const sl_program *p, sl_gradients *g, const sl_node *n) {
   for (int k = 0; k < n->n_in; k++) {
     const sl_operand *in = &n->operand[k];
     if (sl_gradients_intermediate (p, g, in->slot) && is_whole (p, in) &&
-        same_shape (&in->view, &out->view) &&
+        sl_view_same_shape (&in->view, &out->view) &&
         !(p->has_loss && in->slot == p->loss.slot) &&
         readers (p, g, in->slot) == 1)
       g->shares[in->slot] = g->shares[out->slot];

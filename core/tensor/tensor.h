@@ -71,6 +71,7 @@ void sl_storage_release (sl_storage *s); /* NULL is allowed */
 sl_view sl_tensor_view (const sl_tensor *t);
 size_t sl_view_count (const sl_view *v);   /* product of the sizes */
 int sl_view_contiguous (const sl_view *v); /* row-major without gaps */
+int sl_view_same_shape (const sl_view *a, const sl_view *b);
 /* Row-major strides for v's shape; data is left alone. */
 void sl_view_pack (sl_view *v);
 /* "(128, 16, 16)" into text (SL_SHAPE_TEXT chars always suffice); returns

@@ -34,6 +34,13 @@ int sl_view_contiguous (const sl_view *v) {
   return 1;
 }
 
+int sl_view_same_shape (const sl_view *a, const sl_view *b) {
+  if (a->ndim != b->ndim) return 0;
+  for (int i = 0; i < a->ndim; i++)
+    if (a->dim[i] != b->dim[i]) return 0;
+  return 1;
+}
+
 void sl_view_pack (sl_view *v) {
   ptrdiff_t stride = 1;
   for (int i = v->ndim - 1; i >= 0; i--) {
