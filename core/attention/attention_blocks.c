@@ -30,7 +30,7 @@ static void init_visible (const sl_head *h, sl_block *b) {
   if (b->contiguous) {
     b->lo = 0;
     b->hi = b->queries ? sl_visible_keys (b, b->queries - 1) : 0;
-    for (int i = 0; i < SL_MAX_BLOCK_ROWS; i++) {
+    for (int i = 0; i < h->p->block; i++) {
       b->key_lo[i] = 0;
       b->key_hi[i] = i < b->queries ? sl_visible_keys (b, i) : 0;
     }

@@ -68,16 +68,16 @@ static void end_gradient (const sl_run *r, int k, int sequence, int head,
                           int width, const sl_gradient *g, const real *copy) {
   const sl_view *v = &r->din[k];
   const ptrdiff_t row = v->stride[1], col = v->stride[2];
-  const int fresh = assigns (r, k);
+  const int assign = assigns (r, k);
   real *to;
-  if (!g->x || (g->x != copy && (!fresh || g->written == v->dim[1]))) return;
+  if (!g->x || (g->x != copy && (!assign || g->written == v->dim[1]))) return;
   to = head_data (v, sequence, head, width);
   for (ptrdiff_t i = 0; g->x == copy && i < g->written; i++)
     for (ptrdiff_t j = 0; j < width; j++) {
       real *x = to + i * row + j * col;
-      *x = copy[i * width + j] + (fresh ? 0 : *x);
+      *x = copy[i * width + j] + (assign ? 0 : *x);
     }
-  for (ptrdiff_t i = g->written; fresh && i < v->dim[1]; i++)
+  for (ptrdiff_t i = g->written; assign && i < v->dim[1]; i++)
     for (ptrdiff_t j = 0; j < width; j++) to[i * row + j * col] = 0;
 }
 

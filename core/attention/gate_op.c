@@ -20,25 +20,6 @@ static void start (work *w, const sl_run *r, sl_gate_plan *p) {
   w->gate = w->host.plugin->gate;
 }
 
-/* Numbers first..first+n-1 of a token: where they lie, or side by side in
-** 'copy'. */
-static const real *slice (const sl_view *v, int s, int i, ptrdiff_t first,
-                          int n, real *copy) {
-  const real *x = (const real *)v->data + s * v->stride[0] + i * v->stride[1] +
-                  first * v->stride[2];
-  if (v->stride[2] == 1) return x;
-  for (ptrdiff_t j = 0; j < n; j++) copy[j] = x[j * v->stride[2]];
-  return copy;
-}
-
-static void add_slice (const sl_view *v, int s, int i, ptrdiff_t first, int n,
-                       const real *x) {
-  real *to = (real *)v->data;
-  if (!to) return;
-  to += s * v->stride[0] + i * v->stride[1] + first * v->stride[2];
-  for (ptrdiff_t j = 0; j < n; j++) to[j * v->stride[2]] += x[j];
-}
-
 /* The first number of the head in o and in z. */
 static ptrdiff_t first_o (const work *w) {
   return (ptrdiff_t)w->host.call.head * w->p->call.d_head;
@@ -51,8 +32,8 @@ static ptrdiff_t first_z (const work *w) {
 static const real *z_of (const work *w, int s, int i) {
   const sl_gate_plan *p = w->p;
   if (p->width == 0) return NULL;
-  return slice (&w->run->in[1], s, i, first_z (w), p->width,
-                sl_at_scratch (w->run, p->z));
+  return sl_head_rows (&w->run->in[1], s, i, first_z (w), 1, p->width,
+                       sl_at_scratch (w->run, p->z));
 }
 
 /* y (d_head) = plugin (o (d_head), z (width)) for each token of one head; 0 past
@@ -69,10 +50,10 @@ static void forward_sequence (work *w, int s) {
   for (int i = 0; i < p->call.t; i++, y += row) {
     call->position = i;
     if (i < call->length)
-      w->gate->forward (
-          call, d,
-          slice (&r->in[0], s, i, first_o (w), d, sl_at_scratch (r, p->o)),
-          z_of (w, s, i), y);
+      w->gate->forward (call, d,
+                        sl_head_rows (&r->in[0], s, i, first_o (w), 1, d,
+                                      sl_at_scratch (r, p->o)),
+                        z_of (w, s, i), y);
     else
       memset (y, 0, (size_t)d * sizeof *y);
   }
@@ -99,14 +80,15 @@ static void backward_sequence (work *w, int s) {
   SL (sl_host_sequence) (&w->host, s);
   for (int i = 0; i < call->length; i++) {
     call->position = i;
-    w->gate->backward (
-        call, d,
-        slice (&r->in[0], s, i, first_o (w), d, sl_at_scratch (r, p->o)),
-        z_of (w, s, i),
-        slice (&r->dout[0], s, i, first_o (w), d, sl_at_scratch (r, p->dy)),
-        d_o, dz, sl_host_dparam (&w->host));
-    add_slice (&r->din[0], s, i, first_o (w), d, d_o);
-    if (dz) add_slice (&r->din[1], s, i, first_z (w), p->width, dz);
+    w->gate->backward (call, d,
+                       sl_head_rows (&r->in[0], s, i, first_o (w), 1, d,
+                                     sl_at_scratch (r, p->o)),
+                       z_of (w, s, i),
+                       sl_head_rows (&r->dout[0], s, i, first_o (w), 1, d,
+                                     sl_at_scratch (r, p->dy)),
+                       d_o, dz, sl_host_dparam (&w->host));
+    sl_add_head_rows (&r->din[0], s, i, first_o (w), 1, d, d_o);
+    if (dz) sl_add_head_rows (&r->din[1], s, i, first_z (w), 1, p->width, dz);
   }
 }
 

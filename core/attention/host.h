@@ -20,8 +20,8 @@ typedef struct sl_hosted {
   const sl_plugin *plugin;                   /* in this precision */
   const sl_view *param, *length, *first_key; /* inputs; NULL: not given */
   int sequence, tokens; /* set by sl_host_sequence: which, its valid tokens */
-  /* length is set by sl_host_sequence, head and param by sl_host_head, pos, first
-  ** and seen by the op before each call of a kernel. */
+  /* length is set by sl_host_sequence, head and param by sl_host_head,
+  ** position, first_key and visible_keys by the op before each kernel call. */
   sl_call call;
 } sl_hosted;
 
@@ -45,6 +45,33 @@ static inline real *sl_at_scratch (const sl_run *r, size_t offset) {
 
 static inline real *sl_host_dparam (const sl_hosted *h) {
   return sl_at_scratch (h->run, h->p->dparam);
+}
+
+/* Rows i .. i + n - 1 of a head's slice of (B, T, ...), whose numbers begin at
+** 'first', as (n, width): in place if they are contiguous, else in 'copy'. */
+static inline const real *sl_head_rows (const sl_view *v, int sequence, int i,
+                                        ptrdiff_t first, int n, int width,
+                                        real *copy) {
+  const real *x = (const real *)v->data + sequence * v->stride[0] +
+                  i * v->stride[1] + first * v->stride[2];
+  if ((v->stride[2] == 1 || width == 1) && (v->stride[1] == width || n == 1))
+    return x;
+  for (ptrdiff_t r = 0; r < n; r++)
+    for (ptrdiff_t j = 0; j < width; j++)
+      copy[r * width + j] = x[r * v->stride[1] + j * v->stride[2]];
+  return copy;
+}
+
+/* Add x (n, width) to the same rows of v; a v without data takes nothing. */
+static inline void sl_add_head_rows (const sl_view *v, int sequence, int i,
+                                     ptrdiff_t first, int n, int width,
+                                     const real *x) {
+  real *to = (real *)v->data;
+  if (!to) return;
+  to += sequence * v->stride[0] + i * v->stride[1] + first * v->stride[2];
+  for (ptrdiff_t r = 0; r < n; r++)
+    for (ptrdiff_t j = 0; j < width; j++)
+      to[r * v->stride[1] + j * v->stride[2]] += x[r * width + j];
 }
 
 /* Query i of the sequence sees the keys lo <= j < hi: sl_visible, from its first

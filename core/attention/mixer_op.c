@@ -38,30 +38,6 @@ static void start_sequence (work *w, int s) {
   w->shape.hi = hi;
 }
 
-/* The first n rows of one head's slice of (B, T, ...): in place if they are
-** contiguous, else in 'copy'. */
-static const real *rows_of (const sl_view *v, int s, ptrdiff_t first, int n,
-                            int width, real *copy) {
-  const real *x =
-      (const real *)v->data + s * v->stride[0] + first * v->stride[2];
-  if ((v->stride[2] == 1 || width == 1) && (v->stride[1] == width || n == 1))
-    return x;
-  for (ptrdiff_t i = 0; i < n; i++)
-    for (ptrdiff_t j = 0; j < width; j++)
-      copy[i * width + j] = x[i * v->stride[1] + j * v->stride[2]];
-  return copy;
-}
-
-static void add_rows (const sl_view *v, int s, ptrdiff_t first, int n,
-                      int width, const real *x) {
-  real *to = (real *)v->data;
-  if (!to) return;
-  to += s * v->stride[0] + first * v->stride[2];
-  for (ptrdiff_t i = 0; i < n; i++)
-    for (ptrdiff_t j = 0; j < width; j++)
-      to[i * v->stride[1] + j * v->stride[2]] += x[i * width + j];
-}
-
 /* The first number of this head in input i, and in the output. */
 static ptrdiff_t first_in (const work *w, int i) {
   return w->p->in[i].shared ? 0
@@ -82,11 +58,12 @@ static void start_head (work *w, int head) {
   const sl_mixer_plan *p = w->p;
   SL (sl_host_head) (&w->host, head);
   for (int i = 0; i < p->inputs; i++)
-    w->in[i] = p->in[i].width
-                   ? rows_of (&w->run->in[p->in[i].input], w->host.sequence,
-                              first_in (w, i), w->shape.t, p->in[i].width,
-                              sl_at_scratch (w->run, p->in[i].x))
-                   : NULL;
+    w->in[i] =
+        p->in[i].width
+            ? sl_head_rows (&w->run->in[p->in[i].input], w->host.sequence, 0,
+                            first_in (w, i), w->shape.t, p->in[i].width,
+                            sl_at_scratch (w->run, p->in[i].x))
+            : NULL;
 }
 
 /* x (n, n) becomes (n, t) with zeros in the new columns, in place: the last row
@@ -165,16 +142,16 @@ static void backward_head (work *w, int head) {
     if (p->in[i].width) din[i] = sl_at_scratch (r, p->in[i].dx);
   SL (sl_host_clear_gradient) (&w->host);
   w->mixer->backward (&w->host.call, &w->shape, w->in,
-                      rows_of (&r->out[0], s, first_out (w), n, p->d_out,
-                               sl_at_scratch (r, p->out)),
+                      sl_head_rows (&r->out[0], s, 0, first_out (w), n,
+                                    p->d_out, sl_at_scratch (r, p->out)),
                       saved (w),
-                      rows_of (&r->dout[0], s, first_out (w), n, p->d_out,
-                               sl_at_scratch (r, p->dout)),
+                      sl_head_rows (&r->dout[0], s, 0, first_out (w), n,
+                                    p->d_out, sl_at_scratch (r, p->dout)),
                       din, sl_host_dparam (&w->host));
   for (int i = 0; i < p->inputs; i++)
     if (din[i])
-      add_rows (&r->din[p->in[i].input], s, first_in (w, i), n, p->in[i].width,
-                din[i]);
+      sl_add_head_rows (&r->din[p->in[i].input], s, 0, first_in (w, i), n,
+                        p->in[i].width, din[i]);
   SL (sl_host_add_gradient) (&w->host);
 }
 
