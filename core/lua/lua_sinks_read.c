@@ -159,6 +159,8 @@ void sl_lua_read_measuring (lua_State *L, int index, int anchor,
   m->tokens = integer (&r, "tokens", 0, 1, 1 << 24, count);
   m->virtual_keys = integer (&r, "virtual_keys", 0, 0, 1 << 16, extra);
   m->registers = integer (&r, "registers", 0, 0, 1 << 16, extra);
+  /* Hidden states have no rows of weights: there these stay at values that pass.
+  ** The defaults for attention are the schema's. */
   m->share_rows = integer (&r, "share_rows", 1, 1, 1 << 24, count);
   m->null_mass = sl_lua_boolean (L, index, what, "null_mass", 0);
   m->maps = sl_lua_boolean (L, index, what, "maps", 0);

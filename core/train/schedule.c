@@ -28,10 +28,6 @@ double sl_schedule_at (const sl_point *points, int n, double step) {
 static const char *const curves[] = { "hold", "linear", "cosine", "sqrt" };
 enum { CURVES = sizeof curves / sizeof *curves };
 
-const char *sl_curve_name (sl_curve curve) {
-  return curves[curve];
-}
-
 int sl_curve_parse (const char *name, sl_curve *curve, sl_error *e) {
   const int i = sl_choice ("schedule: no curve", name, CURVES, curves, e);
   if (i >= 0) *curve = (sl_curve)i;

@@ -27,7 +27,7 @@ typedef struct sl_point {
   ** / 2, SL_CURVE_SQRT 1 - sqrt (w). */
   sl_curve curve;
 } sl_point;
-const char *sl_curve_name (sl_curve curve); /* "hold", "linear", ... */
+/* The curve called "hold", "linear", "cosine" or "sqrt"; -1 for other names. */
 int sl_curve_parse (const char *name, sl_curve *curve, sl_error *e);
 double sl_schedule_at (const sl_point *points, int n, double step);
 /* At least one point, all finite, steps strictly ascending. */

@@ -18,7 +18,6 @@
 -- A part is { weight =, bias = }: `weight` a tensor, which can be recorded and trained,
 -- or the weight of a file (lab.lm.file), which stays mapped and packed. Both products add
 -- in the same order: a weight of a file gives the bits of the tensor that it unpacks to.
-local core = require "sinklab.core"
 local norm = require "sinklab.layers.norm"
 local product = require "sinklab.layers.product"
 

@@ -1,6 +1,5 @@
 --- file.lua - lab.lm.file: what a model's files hold, read where it lies.
 local core = require "sinklab.core"
-local check = require "sinklab.base.check"
 local schema = require "sinklab.base.schema"
 local json = require "sinklab.base.json"
 

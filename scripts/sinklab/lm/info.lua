@@ -1,5 +1,4 @@
 --- info.lua - lab.lm.info: what a model's files say of it, and what is unusual.
-local check = require "sinklab.base.check"
 local schema = require "sinklab.base.schema"
 local config = require "sinklab.lm.config"
 local files = require "sinklab.lm.file"

@@ -104,10 +104,10 @@ measure.sinks = schema.func("lab.lm.sinks", {
 }, function(model, list, o)
   local what = "lab.lm.sinks"
   list = measure.sequences(what, list)
-  local c, tokens, claimed = model.config, 0, false
+  local c, tokens, declared = model.config, 0, false
   for _, s in ipairs(list) do tokens = math.max(tokens, #s.ids) end
   for _, own in ipairs(model.blocks) do
-    claimed = claimed or own.mechanism.properties.null_mass
+    declared = declared or own.mechanism.properties.null_mass
     if not own.mechanism.has_weights then
       check.fail("%s: '%s' is a mixer without weights: there is nothing to measure", what,
         own.mechanism.name)
@@ -117,7 +117,7 @@ measure.sinks = schema.func("lab.lm.sinks", {
   local options = labels_of(list, tokens, o)
   for _, key in ipairs(passed) do options[key] = o[key] end
   options.layers, options.heads, options.tokens = c.layers, c.heads, tokens
-  options.samples, options.batch, options.null_mass = #list, o.batch, claimed or nil
+  options.samples, options.batch, options.null_mass = #list, o.batch, declared or nil
   local collector = sinks.collect(options)
   local losses, seconds = {}, 0
   -- A single batch shows no progress.

@@ -1,6 +1,5 @@
 --- speed.lua - lab.lm.speed: throughput of a prefill and its share of peak FLOP/s.
 local core = require "sinklab.core"
-local check = require "sinklab.base.check"
 local schema = require "sinklab.base.schema"
 
 local speed = {}
