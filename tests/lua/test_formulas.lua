@@ -49,7 +49,11 @@ local function against(name, options, formula, finish, width)
     init = lab.init.normal(0.7) }
   -- no parameter where its start happens to be right
   local g = core.generator(11, { dtype = "f64" })
-  for key, t in pairs(m:parameters()) do
+  local names = {}
+  for key in pairs(m:parameters()) do names[#names + 1] = key end
+  table.sort(names)
+  for _, key in ipairs(names) do
+    local t = m:parameters()[key]
     if not key:match "w_o$" and t.shape[1] == H then
       t:copy(t + g:normal(0, 0.3, t.shape))
     end
