@@ -2,18 +2,21 @@
 ** terminal, signals, and errors blamed on the right line. */
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/folder.h"
 #include "base/interrupt.h"
 #include "base/isa.h"
 #include "lua/lua_common.h"
 #include "lua/session.h"
 #include <dirent.h>
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
 #define FOLDER_HANDLE "sinklab.folder"
+#define LOCK_HANDLE "sinklab.lock"
 
 /* raise (text): an error at the nearest line outside the library. */
 static int system_raise (lua_State *L) {
@@ -100,6 +103,26 @@ static int stream_argument (lua_State *L) {
 /* is_terminal ([stream]): "stdin", "stdout" (default) or "stderr". */
 static int system_is_terminal (lua_State *L) {
   lua_pushboolean (L, isatty (stream_argument (L)));
+  return 1;
+}
+
+/* read_line () -> a line of standard input, without its newline; nil at its end
+** or after a signal, which would not end a plain read. */
+static int system_read_line (lua_State *L) {
+  luaL_Buffer line;
+  luaL_buffinit (L, &line);
+  while (!sl_interrupted) {
+    struct pollfd in = { STDIN_FILENO, POLLIN, 0 };
+    char c;
+    if (poll (&in, 1, 100) <= 0) continue;
+    if (read (STDIN_FILENO, &c, 1) <= 0) break;
+    if (c == '\n') {
+      luaL_pushresult (&line);
+      return 1;
+    }
+    luaL_addchar (&line, c);
+  }
+  luaL_pushfail (L);
   return 1;
 }
 
@@ -220,6 +243,52 @@ static int system_folder (lua_State *L) {
   return 1;
 }
 
+static int system_remove_tree (lua_State *L) {
+  sl_error e;
+  return outcome (L, sl_remove_tree (luaL_checkstring (L, 1), &e), &e);
+}
+
+/* The lock of a folder; its path is the user value. */
+
+static int lock_release (lua_State *L) {
+  int *lock = luaL_checkudata (L, 1, LOCK_HANDLE);
+  lua_getiuservalue (L, 1, 1);
+  if (*lock >= 0) sl_folder_unlock (lua_tostring (L, -1), *lock);
+  *lock = -1;
+  return 0;
+}
+
+/* lock_folder (path) -> a lock, released by lock:release () or with the object;
+** or nil, a sentence, and whether somebody else holds it. */
+static int system_lock_folder (lua_State *L) {
+  const char *path = luaL_checkstring (L, 1);
+  int *lock = lua_newuserdatauv (L, sizeof *lock, 1), held;
+  sl_error e;
+  *lock = -1;
+  lua_pushvalue (L, 1);
+  lua_setiuservalue (L, -2, 1);
+  luaL_setmetatable (L, LOCK_HANDLE);
+  *lock = sl_folder_lock (path, &held, &e);
+  if (*lock >= 0) return 1;
+  sl_lua_nil (L, &e);
+  lua_pushboolean (L, held);
+  return 3;
+}
+
+static int system_folder_locked (lua_State *L) {
+  lua_pushboolean (L, sl_folder_locked (luaL_checkstring (L, 1)));
+  return 1;
+}
+
+/* this_process () -> the name of this machine, the number of this process. */
+static int system_this_process (lua_State *L) {
+  char name[256] = "";
+  if (gethostname (name, sizeof name - 1) != 0) name[0] = '\0';
+  lua_pushstring (L, name);
+  lua_pushinteger (L, getpid ());
+  return 2;
+}
+
 void sl_lua_open_system (lua_State *L) {
   static const luaL_Reg functions[] = {
     { "raise", system_raise },
@@ -231,6 +300,7 @@ void sl_lua_open_system (lua_State *L) {
     { "utc", system_utc },
     { "is_terminal", system_is_terminal },
     { "columns", system_columns },
+    { "read_line", system_read_line },
     { "pending_interrupt", system_pending_interrupt },
     { "quiet", system_quiet },
     { "threads", system_threads },
@@ -243,9 +313,19 @@ void sl_lua_open_system (lua_State *L) {
     { "folder_exists", system_folder_exists },
     { "sha256", system_sha256 },
     { "folder", system_folder },
+    { "remove_tree", system_remove_tree },
+    { "lock_folder", system_lock_folder },
+    { "folder_locked", system_folder_locked },
+    { "this_process", system_this_process },
     { NULL, NULL },
   };
+  static const luaL_Reg lock_methods[] = { { "release", lock_release },
+                                           { NULL, NULL } };
+  static const luaL_Reg lock_meta[] = { { "__gc", lock_release },
+                                        { "__close", lock_release },
+                                        { NULL, NULL } };
   const sl_session *s = sl_lua_session (L);
+  sl_lua_class (L, LOCK_HANDLE, lock_meta, lock_methods);
   luaL_setfuncs (L, functions, 0);
   lua_pushliteral (L, SINKLAB_VERSION);
   lua_setfield (L, -2, "version");

@@ -219,7 +219,7 @@ check.test("broken and unfinished runs are reported as what they are", function(
     "train-relu.csv: no numbers in it",
     "relu-std.npy: expected 4 axes with something in them, got shape (2, 2, 8)",
     "softmax: no map of the mean weights",
-    "unfinished: the record says “running”" } do
+    "died: the process ended without closing the record" } do
     has(html, part)
   end
   check.equal(#data_of(html)[1].heads, 1)

@@ -59,7 +59,9 @@ check.test("filters: columns, options, results; every operator", function()
     ["lr<0.4"] = { 1 }, ["lr<=0.4"] = { 1, 2 }, ["lr > 0.4"] = { 3, 4 },
     ["a=b.train.steps>=20"] = { 2, 3, 4 }, ["script~s.l"] = { 1, 2, 3, 4 },
     ["attention=softmax,relu"] = { 1, 2, 3, 4 }, ["option.seed=3"] = { 3 },
-    ["result.a=b.train.loss<0.3"] = { 1 }, ["script<5"] = {} } do
+    ["result.a=b.train.loss<0.3"] = { 1 }, ["script<5"] = {},
+    ["seed<1e3"] = { 1, 2, 3, 4 },
+    ["script<t"] = { 1, 2, 3, 4 }, ["script>t"] = {} } do
     check.equal(seeds(assert(runs:list { where = { condition, "status=complete" } })),
       want, condition)
   end
@@ -69,6 +71,14 @@ check.test("filters: columns, options, results; every operator", function()
   check.raises("no run has 'atention' (did you mean 'attention'?)", runs.list, runs,
     { where = { "atention=softmax" } })
   check.raises("must be KEY=VALUE", runs.list, runs, { where = { "softmax" } })
+  -- Text is larger than numbers in SQL: 'wall_s<5s' must not be every run.
+  for _, condition in ipairs { "wall_s<5s", "seed=one", "lr!=", "a=b.train.steps>=x" } do
+    check.raises(("the condition '%s': the value must be a number"):format(condition),
+      runs.list, runs, { where = { condition } })
+    local r = sinklab { "runs", "prune", condition, "--yes" }
+    check.equal(r.code, 1)
+    check.equal(#assert(runs:list()), 5)
+  end
   -- What looks like SQL is a value like any other.
   check.equal(#assert(runs:list { where = { "script=x' or '1'='1" } }), 0)
 end)
@@ -143,20 +153,86 @@ check.test("export: a line a run, quoted where CSV needs it", function()
   check.equal(n, 6)
 end)
 
-check.test("prune removes only what the filter says, and not through links", function()
+check.test("prune moves to the trash only what the filter says", function()
   local runs = five_runs()
+  local one = runs:list()[5].folder
   process.shell(("cd '%s' && mkdir -p kept && touch kept/x && "
-    .. "ln -s ../../kept runs/%s/link"):format(folder, runs:list()[5].folder))
-  check.contains(sinklab({ "runs", "prune", "status=failed" }).out,
-    "1 run would be removed")
+    .. "ln -s ../../kept runs/%s/link && ln -s ../kept runs/other"):format(folder, one))
+  local r = sinklab { "runs", "prune", "status=failed" }
+  check.contains(r.out, "1 run would be moved to the trash: --yes moves")
   check.equal(#runs:list(), 5)
   check.contains(sinklab({ "runs", "prune", "status=failed", "--yes" }).out,
-    "1 run removed")
+    "1 run moved to runs/.trash")
   check.equal(seeds(runs:list()), { 1, 2, 3, 4 })
-  check.equal(#core.folder(folder .. "/runs"), 5) -- and the index
+  check.equal(#assert(runs:trash()), 1)
+  check.contains(sinklab({ "runs", "restore" }).out, one)
+  check.equal(assert(runs:restore { "bad-" }), { one })
+  check.equal(#runs:list(), 5)
+  check.equal(select(2, runs:restore { "bad-" }),
+    "no runs in " .. runs.folder .. "/.trash")
+  -- A name that is taken meanwhile gets a number.
+  assert(runs:prune { where = { "status=failed" }, really = true })
+  process.shell(("cp -r '%s/runs/.trash/%s' '%s/runs'"):format(folder, one, folder))
+  check.equal(assert(runs:restore()), { one .. "-2" })
+  check.equal(#assert(runs:prune { where = { "status=failed" }, really = true }), 2)
+  check.contains(sinklab({ "runs", "restore", "--empty" }).out,
+    "2 runs would be removed for good: --yes removes")
+  check.contains(sinklab({ "runs", "restore", "--empty", "--yes" }).out, "2 runs removed")
+  check.equal(#assert(runs:trash()), 0)
+  check.equal(core.folder_exists(folder .. "/runs/.trash"), false)
   check.equal(core.file_exists(folder .. "/kept/x"), true)
   check.equal(sinklab({ "runs", "prune" }).code, 1)
   check.raises("no condition", runs.prune, runs, { where = {} })
+end)
+
+-- Ends when the file `go` is there.
+local waiting = [[
+local lab = require "sinklab"
+local run = lab.run()
+print "ready"
+while not io.open "go" do lab.zeros { 100, 100 } end
+run:add("a", { done = 1 })
+]]
+
+check.test("a run in which a process works is running, and nobody else's", function()
+  five_runs()
+  process.write(folder .. "/wait.lua", waiting)
+  local binary = os.getenv "SINKLAB_BINARY"
+  process.shell(([[cd '%s' && rm -f go
+    for name in live dead; do
+      '%s' run wait.lua --quiet --out=runs/$name </dev/null >$name.out 2>&1 &
+      echo $! >$name.pid
+    done
+    for name in live dead; do
+      until grep -q ready $name.out; do sleep 0.05; done
+    done
+    kill -9 $(cat dead.pid)]]):format(folder, binary))
+  local runs, status = lab.runs(folder .. "/runs"), {}
+  for _ = 1, 100 do -- until the system has ended the killed one
+    for _, run in ipairs(assert(runs:list())) do status[run.folder] = run.status end
+    if status.dead == "died" then break end
+    process.shell "sleep 0.05"
+  end
+  check.equal({ status.live, status.dead }, { "running", "died" })
+  check.equal(assert(runs:show "dead").status, "died")
+  local pid = process.read(folder .. "/live.pid"):match "%d+"
+  check.equal(assert(runs:show "live").pid, tonumber(pid))
+  for _, words in ipairs { { "run", "s.lua", "--out=runs/live" },
+    { "runs", "prune", "status~", "--yes" } } do
+    local r = sinklab(words)
+    check.equal(r.code, 1)
+    check.contains(r.err, "runs/live: a process works in it (process " .. pid .. " on ")
+  end
+  check.equal(#assert(runs:list()), 7)
+  check.contains(sinklab({ "runs", "prune", "status=died", "--yes" }).out, "1 run moved")
+  check.equal(sinklab({ "run", "s.lua", "--quiet", "--out=runs/.trash/dead" }).code, 0)
+  process.write(folder .. "/go", "")
+  for _ = 1, 200 do
+    if assert(runs:show "live").status == "complete" then break end
+    process.shell "sleep 0.05"
+  end
+  check.equal(assert(runs:show "live").results.a.done, 1)
+  check.equal(core.file_exists(folder .. "/runs/live/.lock"), false)
 end)
 
 check.test("the directories are the truth: gone, edited, damaged, no index", function()

@@ -10,11 +10,22 @@ local operators = { ["="] = true, ["!="] = true, ["<"] = true, ["<="] = true,
 local columns = { folder = true }
 for _, name in ipairs(index.columns) do columns[name] = true end
 
+--- Everything that a filter or a metric may name, for all runs of an open index.
+-- @return { db = db, option = { name = true ... }, result = { path = true ... } }, or nil
+--         and a message
+function filter.names(db)
+  local rows, message = db:rows "select distinct kind, name from fields"
+  if not rows then return nil, message end
+  local known = { db = db, option = {}, result = {} }
+  for _, row in ipairs(rows) do known[row.kind][row.name] = true end
+  return known
+end
+
 --- The SQL for the value of a key in run r, and the values bound in it. nil: there
 -- is no such key.
 local function value_of(key, known)
   local kind, name = key:match "^(%l+)%.(.+)$"
-  if not known[kind] then
+  if kind ~= "option" and kind ~= "result" then
     kind, name = nil, key
     if columns[key] then return "r." .. key, {} end
   end
@@ -68,9 +79,23 @@ local function parse(condition, known)
   unknown("runs", first, known)
 end
 
---- SQL that holds where all conditions do, and the values bound in it.
+--- Whether a key has numbers and no text, in all runs.
+local function is_number(sql, bound, known)
+  local twice = table.move(bound, 1, #bound, #bound + 1, { table.unpack(bound) })
+  local rows = known.db:rows(([[select distinct typeof (%s) = 'text' as is_text
+    from runs r where %s is not null]]):format(sql, sql), table.unpack(twice))
+  for _, row in ipairs(rows or {}) do
+    if row.is_text == 1 then return false end
+  end
+  return rows ~= nil and #rows > 0
+end
+
+--- SQL that holds where all conditions do, and the values bound in it. Numbers are
+-- compared with numbers, text with text.
 -- @param where  a list of texts
--- @param known  { option = { name = true ... }, result = { path = true ... } }
+-- @param known  from filter.names
+-- @error a condition that cannot be read, an unknown key, text for a key that has only
+--        numbers
 function filter.sql(where, known)
   local terms, values = {}, {}
   for i, condition in ipairs(where) do
@@ -78,8 +103,12 @@ function filter.sql(where, known)
       check.fail("runs: condition %d must be a string, got a %s", i, type(condition))
     end
     local sql, bound, op, value = parse(condition, known)
-    table.move(bound, 1, #bound, #values + 1, values)
     local number = tonumber(value)
+    if not number and op ~= "~" and is_number(sql, bound, known) then
+      check.fail("runs: the condition '%s': the value must be a number, as in all runs; "
+        .. "got '%s'", condition, value)
+    end
+    table.move(bound, 1, #bound, #values + 1, values)
     if op == "~" then
       terms[i] = ("instr (coalesce (%s, ''), ?) > 0"):format(sql)
       values[#values + 1] = value
@@ -87,14 +116,12 @@ function filter.sql(where, known)
       -- A seed is a number, a version may look like one.
       terms[i] = ("%s %s in (?, ?)"):format(sql, op == "=" and "" or "not")
       values[#values + 1], values[#values + 2] = number, value
-    elseif number then
-      -- Text is larger than every number in SQL; here it is not compared.
-      terms[i] = ("(typeof (%s) in ('integer', 'real') and %s %s ?)"):format(sql, sql, op)
-      table.move(bound, 1, #bound, #values + 1, values)
-      values[#values + 1] = number
     else
-      terms[i] = ("%s %s ?"):format(sql, op)
-      values[#values + 1] = value
+      -- In SQL text is larger than every number.
+      terms[i] = ("(typeof (%s) %s 'text' and %s %s ?)"):format(sql,
+        number and "<>" or "=", sql, op)
+      table.move(bound, 1, #bound, #values + 1, values)
+      values[#values + 1] = number or value
     end
   end
   return #terms > 0 and table.concat(terms, " and ") or "1", values

@@ -5,6 +5,7 @@
 -- that was killed or did not use the index does no harm.
 local core = require "sinklab.core"
 local json = require "sinklab.base.json"
+local live = require "sinklab.record.live"
 
 local index = { file = "index.sqlite" }
 
@@ -123,6 +124,7 @@ end
 -- read is listed with the status "unreadable" and the reason.
 local function put(db, name, stamp, folder)
   local record, why = index.read(folder)
+  if record then record.status = live.status(record, folder) end
   record = record or { status = "unreadable", error = why, options = {}, results = {},
     claims = {} }
   local failed = 0
@@ -220,9 +222,12 @@ local function refresh(db, base)
   names, message = folders(base)
   if not names then return nil, message end
   local rows
-  rows, message = db:rows "select folder, stamp from runs"
+  rows, message = db:rows "select folder, stamp, status from runs"
   if not rows then return nil, message end
-  for _, row in ipairs(rows) do known[row.folder] = row.stamp end
+  for _, row in ipairs(rows) do
+    local stays = row.status == live.status(row, base .. "/" .. row.folder)
+    known[row.folder] = stays and row.stamp or "died"
+  end
   local changed = {}
   for _, name in ipairs(names) do
     -- The stamp is read before the record: a write in between is seen next time.

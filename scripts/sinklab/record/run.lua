@@ -9,14 +9,15 @@ local contexts = require "sinklab.cli.context"
 local options = require "sinklab.cli.options"
 local entries = require "sinklab.record.entries"
 local index = require "sinklab.record.index"
+local live = require "sinklab.record.live"
 local text = require "sinklab.base.text"
 
 local fail = check.fail
 local module, methods = {}, {}
 
 local record_keys = { "sinklab", "script", "options", "seed", "dtype", "threads",
-  "isa", "started", "wall_s", "status", "error", "plugins", "results", "claims",
-  "files" }
+  "isa", "host", "pid", "started", "wall_s", "status", "error", "plugins", "results",
+  "claims", "files" }
 local label_row = { "label", "string", doc = "letters, digits and _ . - = +" }
 local name_row = { "name", "string", doc = label_row.doc }
 
@@ -277,6 +278,7 @@ function finish(status, message)
   if self.reported then -- its page still says "running"
     must(require "sinklab.report".write { self.folder })
   end
+  if self.lock then self.lock:release() end
   put_in_index(self)
   if not core.quiet() then
     io.stderr:write(("%s after %.1f s: %s\n"):format(status, self.record.wall_s,
@@ -319,18 +321,25 @@ function module.open(context)
   local values = context.options or {}
   if context.out then must(core.make_folders(context.out)) end
   local folder = context.out or new_folder(script)
+  local lock, why, held = live.take(folder)
+  if held then
+    fail("lab.run: %s; wait for its end, or choose another --out", why)
+  elseif not lock then
+    io.stderr:write(why .. ": nothing keeps other processes out of this folder\n")
+  end
   local labels = {} -- of results, in the order of adding
+  local host, pid = core.this_process()
   local seed, dtype = rawget(values, "seed"), rawget(values, "dtype")
-  local self = setmetatable({ folder = folder, chosen = context.out ~= nil,
+  local self = setmetatable({ folder = folder, chosen = context.out ~= nil, lock = lock,
     clock = core.clock(), added = {}, reported = false,
     labels = labels, record = json.object({
       sinklab = core.version, script = script,
       options = json.object(entries.plain(values)),
       seed = seed == nil and json.null or seed,
       dtype = dtype == nil and "f32" or dtype,
-      threads = core.threads(), isa = core.isa(), started = core.utc(),
-      status = "running", results = json.object({}, labels), claims = json.array {},
-      files = json.array {},
+      threads = core.threads(), isa = core.isa(), host = host, pid = pid,
+      started = core.utc(), status = "running", results = json.object({}, labels),
+      claims = json.array {}, files = json.array {},
     }, record_keys) }, {
       __name = "sinklab.run",
       __index = function(self, key)

@@ -1,24 +1,15 @@
---- runs.lua - lab.runs: many runs found, compared, exported and pruned.
+--- runs.lua - lab.runs: many runs found, compared, exported, pruned and restored.
 local core = require "sinklab.core"
 local check = require "sinklab.base.check"
 local schema = require "sinklab.base.schema"
 local csv = require "sinklab.base.csv"
 local filter = require "sinklab.record.filter"
 local index = require "sinklab.record.index"
+local live = require "sinklab.record.live"
 local text = require "sinklab.base.text"
 
 local methods, Runs = {}, { __name = "sinklab.runs" }
 Runs.__index = methods
-
---- Everything that a filter or a metric may name, for all runs of an open index: options
--- and results.
-local function known_names(db)
-  local rows, message = db:rows "select distinct kind, name from fields"
-  if not rows then return nil, message end
-  local known = { option = {}, result = {} }
-  for _, row in ipairs(rows) do known[row.kind][row.name] = true end
-  return known
-end
 
 --- Runs without the index's own columns.
 local function shown(rows, message)
@@ -29,7 +20,7 @@ end
 --- The runs of an open index for which `where`, a list of texts such as "lr<=1e-3",
 -- holds, oldest first; at most the newest `limit`.
 local function select_runs(db, where, limit)
-  local known, message = known_names(db)
+  local known, message = filter.names(db)
   if not known then return nil, message end
   local terms, values = filter.sql(where, known)
   values[#values + 1] = limit or -1
@@ -44,7 +35,8 @@ local runs = schema.func("lab.runs", {
     Runs are found by the records in their directories; an index beside them
     (index.sqlite) makes that quick and is brought up to date by every call.]],
   args = { { "folder", "string", default = "runs" } },
-  returns = "an object with :list, :show, :compare, :best, :csv, :prune and :rebuild",
+  returns = [[an object with :list, :show, :compare, :best, :csv, :prune, :trash,
+    :restore, :empty_trash and :rebuild]],
   example = [[print(lab.runs "runs")]],
 }, function(folder)
   folder = folder:gsub("(.)/+$", "%1")
@@ -107,7 +99,8 @@ methods.show = schema.func("runs:show", {
     { "name", "string",
       doc = [[a directory's name, a part of it that only one has, a path, or "last"]] },
   },
-  returns = "the table in its run.json, and its directory; or nil and a message",
+  returns = [[the table in its run.json, with the status "died" if it says "running" and
+    no process works there, and its directory; or nil and a message]],
   example = [[local record, folder = lab.runs "runs":show "last"]],
 }, function(self, name)
   local folder, message = find(self, name)
@@ -115,6 +108,7 @@ methods.show = schema.func("runs:show", {
   local record
   record, message = index.read(folder)
   if not record then return nil, message end
+  record.status = live.status(record, folder)
   return record, folder
 end)
 
@@ -173,7 +167,7 @@ methods.best = schema.func("runs:best", {
 }, function(self, metric, o)
   local db <close>, trouble = index.open(self.folder)
   if not db then return nil, trouble end
-  local known, message = known_names(db)
+  local known, message = filter.names(db)
   if not known then return nil, message end
   local value, bound = filter.value(metric, known)
   local terms, values = filter.sql(o.where, known)
@@ -227,29 +221,41 @@ methods.csv = schema.func("runs:csv", {
   return csv.text(head, rows)
 end)
 
---- Remove a file or a folder with all in it. A symbolic link is removed, what it points
--- to is not.
-local function remove(path)
-  local ok, message = os.remove(path)
-  if ok then return true end
-  for _, name in ipairs(core.folder(path) or {}) do
-    local fine, why = remove(path .. "/" .. name)
-    if not fine then return nil, why end
+-- Runs that are pruned go here, in the folder of the runs.
+local TRASH = ".trash"
+
+local function trash_of(self) return runs(self.folder .. "/" .. TRASH) end
+
+--- Move a run directory, under another name if its own is taken there.
+-- @return its new name; or nil and a message: it could not be moved, or a process works
+--         in it
+local function move(from, base, name)
+  local free, n = name, 1
+  local function taken(path) return core.file_exists(path) or core.folder_exists(path) end
+  while taken(base .. "/" .. free) do
+    n = n + 1
+    free = name .. "-" .. n
   end
-  ok, message = os.remove(path)
-  return ok, message
+  local to = base .. "/" .. free
+  local ok, message = os.rename(from, to)
+  if not ok then return nil, message end
+  if not core.folder_locked(to) then return free end
+  -- A process has opened it in this moment.
+  ok, message = os.rename(to, from)
+  return nil, ok and live.message(from) or message
 end
 
 methods.prune = schema.func("runs:prune", {
-  doc = "Remove run directories for good.",
+  doc = [[Move run directories to the folder .trash beside them, from where runs:restore
+    brings them back and runs:empty_trash removes them for good.]],
   options = {
     { "where", "table", required = "a list of conditions",
       doc = "conditions as for runs:list; at least one" },
     { "really", "boolean", default = false,
-      doc = "remove them; without it they are only listed" },
+      doc = "move them; without it they are only listed" },
   },
   returns = [[the list of runs, as :list gives; nil and a message on failure, which leaves
-    the rest in place]],
+    the rest in place, or if a process works in one of them: then none is moved]],
   errors = [[no condition: "status~" holds for every run]],
   example = [[local would_go = lab.runs "runs":prune { where = { "status=failed" } }]],
 }, function(self, o)
@@ -257,14 +263,68 @@ methods.prune = schema.func("runs:prune", {
     check.fail "runs:prune: no condition; try: where = { \"status=failed\" }"
   end
   local list, message = self:list { where = o.where }
-  if not list or not o.really then return list, message end
+  if not list then return nil, message end
   for _, run in ipairs(list) do
-    local ok, why = remove(self.folder .. "/" .. run.folder)
-    if not ok then return nil, why end
+    local folder = self.folder .. "/" .. run.folder
+    if core.folder_locked(folder) then
+      return nil, live.message(folder) .. "; no run was moved"
+    end
   end
-  local db <close>, why = index.open(self.folder) -- forgets them
-  if not db then return nil, why end
+  if not o.really or #list == 0 then return list end
+  local trash = trash_of(self).folder
+  local made, why = core.make_folder(trash)
+  if made == nil then return nil, why end
+  for _, run in ipairs(list) do
+    local ok, trouble = move(self.folder .. "/" .. run.folder, trash, run.folder)
+    if not ok then return nil, trouble end
+  end
+  local db <close>, trouble = index.open(self.folder) -- forgets them
+  if not db then return nil, trouble end
   return list
+end)
+
+methods.trash = schema.func("runs:trash", {
+  doc = "The runs that runs:prune has moved away, oldest first.",
+  returns = "a list as :list gives; or nil and a message",
+  example = [[print(#lab.runs "runs":trash())]],
+}, function(self)
+  local trash = trash_of(self)
+  return core.folder_exists(trash.folder) and trash:list() or {}
+end)
+
+methods.restore = schema.func("runs:restore", {
+  doc = "Bring runs back from the trash.",
+  args = { { "names", "table", default_doc = "all of them",
+    doc = "of the runs, each as for runs:show", optional = true } },
+  returns = [[their names, with a number after one that has been taken meanwhile; or nil
+    and a message, which leaves the rest in the trash]],
+  example = [[local back = lab.runs "runs":restore()]],
+}, function(self, names)
+  local trash, from, back = trash_of(self), {}, {}
+  for i, run in ipairs(names and {} or self:trash()) do from[i] = run.folder end
+  for i, name in ipairs(names or {}) do
+    local folder, message = find(trash, name)
+    if not folder then return nil, message end
+    from[i] = folder:match "[^/]+$"
+  end
+  for i, name in ipairs(from) do
+    local new, why = move(trash.folder .. "/" .. name, self.folder, name)
+    if not new then return nil, why end
+    back[i] = new
+  end
+  return back
+end)
+
+methods.empty_trash = schema.func("runs:empty_trash", {
+  doc = "Remove the runs in the trash for good. Links in them are not followed.",
+  returns = "how many there were; or nil and a message",
+  example = [[local n = lab.runs "runs":empty_trash()]],
+}, function(self)
+  local list, message = self:trash()
+  if not list then return nil, message end
+  local ok, why = core.remove_tree(trash_of(self).folder)
+  if not ok then return nil, why end
+  return #list
 end)
 
 methods.rebuild = schema.func("runs:rebuild", {

@@ -119,8 +119,9 @@ end
 
 local status_words = {
   complete = "complete: it ran to its end",
-  running = "unfinished: the record says “running”, and what it lists was complete"
-    .. " when it was written",
+  running = "running: a process works in it",
+  died = "died: the process ended without closing the record; everything that it lists"
+    .. " was complete when it was written",
   interrupted = "interrupted: what was added before the signal is here",
   failed = "failed",
 }

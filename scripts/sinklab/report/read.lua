@@ -3,6 +3,7 @@
 local core = require "sinklab.core"
 local csv = require "sinklab.base.csv"
 local json = require "sinklab.base.json"
+local live = require "sinklab.record.live"
 local maps = require "sinklab.report.maps"
 
 -- Entries of a training's log that a curve is drawn through, and curves of a run.
@@ -53,6 +54,7 @@ local function read_record(folder)
       return nil, ("%s: not the record of a run: it has no %s"):format(path, key)
     end
   end
+  record.status = live.status(record, folder)
   return record
 end
 

@@ -1,4 +1,5 @@
---- runs.lua - sinklab runs list, show, compare, best, export, prune and rebuild.
+--- runs.lua - sinklab runs list, show, compare, best, export, prune, restore and
+-- rebuild.
 local core = require "sinklab.core"
 local command = require "sinklab.cli.command"
 local json = require "sinklab.base.json"
@@ -169,14 +170,69 @@ local function export(words, given)
   end
 end
 
+--- Whether the person at the terminal agrees; nil where there is no terminal to ask on.
+local function agrees(question)
+  if not core.is_terminal "stdin" or not core.is_terminal "stdout" then return nil end
+  io.write(question .. " [y/N] ")
+  io.flush()
+  local answer = core.read_line()
+  return answer ~= nil and answer:lower():match "^%s*y" ~= nil
+end
+
+local function count(n) return ("%d run%s"):format(n, n == 1 and "" or "s") end
+
 local function prune(words, given)
   local runs = open(given)
   local found = must(runs:prune { where = words, really = given.yes })
   given.filtered = true
   if given.json or #found == 0 then return print_runs(runs, found, given) end
   print(text.table(runs:rows(found)))
-  print(("%d run%s %s"):format(#found, #found == 1 and "" or "s",
-    given.yes and "removed" or "would be removed: --yes removes"))
+  local yes = given.yes
+  if not yes then
+    yes = agrees(("Move %s to %s/.trash?"):format(count(#found), runs.folder))
+    if yes then must(runs:prune { where = words, really = true }) end
+  end
+  if yes then
+    print(("%s moved to %s/.trash: sinklab runs restore brings them back"):format(
+      count(#found), runs.folder))
+  elseif yes == nil then
+    print(("%s would be moved to the trash: --yes moves"):format(count(#found)))
+  else
+    print "no run was moved"
+  end
+end
+
+local function empty_trash(runs, given)
+  local n = #must(runs:trash())
+  local yes = given.yes or n > 0 and agrees(("Remove %s for good?"):format(count(n)))
+  if n == 0 then
+    print("no runs in the trash of " .. runs.folder)
+  elseif yes then
+    print(("%s removed for good"):format(count(must(runs:empty_trash()))))
+  elseif yes == nil then
+    print(("%s would be removed for good: --yes removes"):format(count(n)))
+  else
+    print "no run was removed"
+  end
+end
+
+local function restore(words, given)
+  local runs = open(given)
+  if given.empty then
+    if #words > 0 or given.all then
+      command.refuse "runs restore: --empty takes neither a run nor --all"
+    end
+    return empty_trash(runs, given)
+  end
+  if #words == 0 and not given.all then
+    local list = must(runs:trash())
+    if given.json then return print_json(list) end
+    if #list == 0 then return print("no runs in the trash of " .. runs.folder) end
+    print(text.table(runs:rows(list)))
+    return print "RUN or --all brings back, --empty removes for good"
+  end
+  local back = must(runs:restore(not given.all and words or nil))
+  print(("%s restored"):format(count(#back)))
 end
 
 local function rebuild(_, given)
@@ -195,7 +251,7 @@ end
 local run = { "RUN", "a run: its directory, a part of the name that only it has, or last",
   complete = names }
 return {
-  doc = "list, compare, export and prune runs",
+  doc = "list, compare, export, prune and restore runs",
   text = "The runs are the directories in runs/. An index beside them (index.sqlite) is\n"
     .. "updated from the directories by every command.\n\n" .. filters,
   actions = {
@@ -226,12 +282,20 @@ return {
       options = { { "to", "FILE", kind = "file",
         doc = "file to write, default standard output" }, folder },
       run = export },
-    { name = "prune", doc = "delete run directories", text = filters,
+    { name = "prune", doc = "move run directories to the trash", text = filters .. [[
+
+
+They are shown first, and moved to the folder .trash beside them once a person at the
+terminal agrees, or with --yes. A run in which a process works is refused.]],
       words = { { "FILTER", "a condition: which runs", many = true } },
-      options = { { "yes",
-        doc = "delete them; without --yes they are only listed" }, folder,
-        as_json },
+      options = { { "yes", doc = "move them without asking" }, folder, as_json },
       run = prune },
+    { name = "restore", doc = "list the trash, bring runs back, or empty it",
+      words = { { "RUN", "a run in the trash", many = true, optional = true } },
+      options = { { "all", doc = "bring back every run" },
+        { "empty", doc = "remove the runs in the trash for good; asks at a terminal" },
+        { "yes", doc = "do not ask" }, folder, as_json },
+      run = restore },
     { name = "rebuild", doc = "rebuild the index from the directories", words = {},
       options = { folder }, run = rebuild },
   },

@@ -1,0 +1,37 @@
+--- live.lua - which process works in a run directory.
+--
+-- A process holds the lock of its run directory (core.lock_folder) from lab.run() to the
+-- end of the run; the system releases it when the process ends, however it ends. So a
+-- record that says "running" in a directory without a lock is that of a run that died.
+local core = require "sinklab.core"
+
+local live = {}
+
+--- The status of a record in a folder: "died" in place of "running" if no process works
+-- there.
+function live.status(record, folder)
+  local status = record.status
+  return status == "running" and not core.folder_locked(folder) and "died" or status
+end
+
+--- The sentence that refuses a folder in which a process works.
+function live.message(folder)
+  local record = require "sinklab.record.index".read(folder) or {}
+  local where = ""
+  if math.type(record.pid) == "integer" then
+    where = (" (process %d on %s, since %s)"):format(record.pid, tostring(record.host),
+      tostring(record.started))
+  end
+  return ("%s: a process works in it%s"):format(folder, where)
+end
+
+--- Take the lock of a run directory.
+-- @return a lock, held until lock:release (); or nil and a message that names the process
+--         that has it, or says why there can be no lock, and whether another has it
+function live.take(folder)
+  local lock, message, held = core.lock_folder(folder)
+  if lock then return lock end
+  return nil, held and live.message(folder) or message, held
+end
+
+return live
