@@ -266,8 +266,11 @@ static void gradient_at (op_try *t, const char *op, double a, double b,
   sl_tensor *dy = op_values (t, &one_, DIMS (1));
   sl_tensor *const in[] = { x, z };
   sl_tensor *g = op_gradient (t, op, NULL, n_in, in, k, dy);
-  CLOSE (op_at (g, 0), want, 0, op_ulps (t, 4, 4),
-         "gradient %d of %s at (%g, %g), %s", k + 1, op, a, b, t->isa);
+  if (isfinite (want))
+    CLOSE (op_at (g, 0), want, 0, op_ulps (t, 4, 4),
+           "gradient %d of %s at (%g, %g), %s", k + 1, op, a, b, t->isa);
+  else
+    same (t, op, op_at (g, 0), want);
   sl_tensor_release (x);
   sl_tensor_release (z);
   sl_tensor_release (dy);
@@ -283,7 +286,10 @@ static void conventions_test (op_try *t) {
   gradient_at (t, "minimum", 2, 3, 2, 0, 1);
   gradient_at (t, "minimum", 2, 3, 2, 1, 0);
   gradient_at (t, "pow", -2, 3, 2, 0, 12);
-  gradient_at (t, "pow", -2, 3, 2, 1, 0);
+  gradient_at (t, "pow", -2, 3, 2, 1, NAN);
+  gradient_at (t, "pow", -1, -2, 2, 1, NAN);
+  gradient_at (t, "pow", NAN, 1, 2, 1, NAN);
+  gradient_at (t, "pow", 0, -1, 2, 1, -INFINITY);
   gradient_at (t, "pow", 0, 0, 2, 0, 0);
   gradient_at (t, "pow", 0, 2, 2, 1, 0);
   gradient_at (t, "pow", -3, 2, 2, 0, -6);

@@ -18,6 +18,7 @@ typedef struct problem {
   double noise;
   int some;         /* 1: about a third of the samples do not count */
   int blows;        /* 1: loss NaN, 2: gradient infinite */
+  int none_every;   /* in each step that this divides no sample counts */
   pthread_t thread; /* of the test, for the serial twin */
 } problem;
 
@@ -34,6 +35,7 @@ static double target (const sl_draw *d, long s, size_t j, size_t n,
 static int counts (const sl_draw *d, long s, const problem *p) {
   uint32_t counter[4] = { 0, d->first_sample + (uint32_t)s, d->step, 2 };
   uint32_t word[4];
+  if (p->none_every && d->step % (uint32_t)p->none_every == 0) return 0;
   if (!p->some) return 1;
   sl_philox (d->seed, counter, word);
   return word[0] % 3 != 0;
@@ -192,7 +194,7 @@ static void reference (const problem *p, size_t n, long batch, long steps,
     }
     *loss /= (double)count;
     for (size_t j = 0; j < n; j++) {
-      velocity[j] = 0.5 * velocity[j] + g[j] / (double)count;
+      velocity[j] = 0.5 * velocity[j] + (count ? g[j] / (double)count : 0);
       w[j] -= 0.5 * velocity[j];
     }
   }
@@ -357,6 +359,50 @@ START_TEST (plateau_delta) {
     t = trainer_new (&b);
     sl_trainer_run (t, 400, 0, &progress);
     ck_assert_int_eq (progress.stopped, strict ? SL_STOP_PLATEAU : SL_RUNNING);
+    sl_trainer_free (t);
+    bench_free (&b);
+  }
+}
+END_TEST
+
+/* A batch in which no sample counts is a step with a gradient of zero, and no loss
+** for the plateau: with such a batch every second step as without. */
+START_TEST (batches_without_targets) {
+  static const sl_point zero = { 0, 0, SL_CURVE_HOLD };
+  for (int f32 = 0; f32 < 2; f32++) {
+    const problem p = { .f32 = f32, .shard = 2, .noise = 1, .none_every = 4 };
+    bench b = bench_new (&toy, p, 5, 2, 8, 2);
+    sl_trainer *t;
+    double w[5] = { 0 }, loss;
+    sl_progress progress;
+    b.spec.stop = (sl_stop){ .loss = 1e-9, .max_abs_error = 1e-9 };
+    t = trainer_new (&b);
+    reference (&p, 5, 8, 22, w, &loss);
+    sl_trainer_run (t, 20, 0, &progress);
+    ck_assert_int_eq (progress.stopped, SL_RUNNING);
+    ck_assert_double_nan (progress.loss);
+    ck_assert_double_nan (progress.max_abs_error);
+    ck_assert_double_eq (progress.gradient_norm, 0);
+    sl_trainer_run (t, 22, 0, &progress);
+    CLOSE (progress.loss, loss, 0, f32 ? 1e-5 : 1e-13, "loss, seed 7");
+    for (size_t j = 0; j < 5; j++)
+      CLOSE (weight_at (&b, j), w[j], f32 ? 1e-6 : 1e-14, 0,
+             "parameter %zu, seed 7", j);
+    sl_trainer_free (t);
+    bench_free (&b);
+  }
+  for (int every = 2; every <= 100;
+       every += 49) { /* batch 100 is the first mean */
+    const problem p = { .shard = 1, .none_every = every };
+    bench b = bench_new (&toy, p, 5, 1, 4, 2);
+    sl_trainer *t;
+    sl_progress progress;
+    b.spec.schedule = &zero;
+    b.spec.stop = (sl_stop){ .plateau = 30, .plateau_delta = 1e-3 };
+    t = trainer_new (&b);
+    sl_trainer_run (t, 1000, 0, &progress);
+    ck_assert_int_eq (progress.stopped, SL_STOP_PLATEAU);
+    ck_assert_int_eq (progress.step, 129);
     sl_trainer_free (t);
     bench_free (&b);
   }
@@ -574,6 +620,6 @@ END_TEST
 
 SUITE_MAIN ("trainer", follows_the_reference, bits_do_not_depend_on_threads,
             steps_allocate_nothing, stop_tests, plateau, plateau_delta,
-            not_finite_keeps_the_parameters, interrupted, resume, evaluation,
-            serial_programs_stay_on_the_thread, optional_outputs, no_memory,
-            refusals)
+            batches_without_targets, not_finite_keeps_the_parameters,
+            interrupted, resume, evaluation, serial_programs_stay_on_the_thread,
+            optional_outputs, no_memory, refusals)

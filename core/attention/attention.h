@@ -56,6 +56,7 @@ typedef struct sl_attention_attr {
   sl_visibility visibility;
   int has_param, has_length;
   int has_first_key; /* not with virtual keys */
+  int offset;        /* row_weights only: position of query 0 to the plugin */
   /* attention only: */
   int kv_heads;
   int alibi;          /* 1: adds -slope_h * |i - j| to the scores */

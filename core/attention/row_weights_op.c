@@ -27,7 +27,7 @@ static int visible (sl_hosted *h, int i) {
   const sl_attention_attr *a = h->run->attr;
   int hi;
   SL (sl_host_visible) (h, &a->visibility, i, &h->call.first_key, &hi);
-  h->call.position = i;
+  h->call.position = i + a->offset;
   return hi - h->call.first_key;
 }
 

@@ -134,6 +134,7 @@ static int row_weights (lua_State *L) {
     lua_replace (L, 3);
   }
   a.d_head = sl_lua_int (L, 3, what, "d_head", 1);
+  a.offset = sl_lua_int (L, 3, what, "offset", 0);
   a.visibility = visibility (L, 3, what);
   a.has_param = optional (L, 3, what, "param", in, &n);
   a.has_length = optional (L, 3, what, "length", in, &n);

@@ -6,6 +6,7 @@
 ** trainer's own seed, step and samples. */
 #include "lua/lua_tensor.h"
 #include "ops/ops.h"
+#include <math.h>
 
 #define GENERATOR "sinklab.generator"
 
@@ -102,6 +103,25 @@ static int generator_draw (lua_State *L) {
   return draw (L, g, name, dtype, &attr, 0, NULL);
 }
 
+/* Probabilities are finite, none below 0, not all 0. A sampler that is replayed
+** with others draws NaN. */
+static void check_probabilities (lua_State *L, const sl_tensor *p) {
+  const sl_view v = sl_tensor_view (p);
+  double most = 0;
+  if (v.ndim != 1) return; /* the operation refuses it */
+  for (size_t i = 0; i < sl_view_count (&v); i++) {
+    const double x = sl_view_get (&v, p->storage->dtype, i);
+    if (!(x >= 0) || isinf (x))
+      sl_lua_fail (L,
+                   "categorical: probability %d is %f; it must be a finite "
+                   "number, at least 0",
+                   (int)i + 1, x);
+    if (x > most) most = x;
+  }
+  if (most == 0 && v.dim[0] > 0)
+    sl_lua_fail (L, "categorical: all probabilities are 0");
+}
+
 /* g:categorical (probabilities, shape, [{ dtype = }]): a tensor (k), whose
 ** precision the result has, or a list of numbers */
 static int generator_categorical (lua_State *L) {
@@ -119,6 +139,7 @@ static int generator_categorical (lua_State *L) {
     p = sl_lua_tensor_of (L, 2, dtype);
     lua_replace (L, 2);
   }
+  check_probabilities (L, p);
   return draw (L, g, "categorical", dtype, &attr, 1, &p);
 }
 

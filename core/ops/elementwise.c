@@ -2,9 +2,9 @@
 **
 ** Conventions where mathematics has none: relu' (0) = 0 and abs' (0) = 0; a tie
 ** of maximum or minimum gives half of the gradient to each side; NaN passes
-** through all of them. pow: the gradient to the exponent is 0 where the base is
-** <= 0 (log of the base does not exist there), the gradient to the base is 0
-** where the exponent is 0. log (0), sqrt' (0), x / 0 are as IEEE 754 has them.
+** through all of them. pow: the gradient to the exponent is NaN where the base
+** is below 0, 0 where it is 0 and the exponent is not below 0; the gradient to
+** the base is 0 where the exponent is 0. log (0), sqrt' (0), x / 0 are as IEEE 754 has them.
 ** where sends nothing to its condition, which is true for every number but
 ** 0. */
 #include "ops/broadcast.h"
@@ -119,8 +119,8 @@ static inline real power (real a, real b) {
 static inline real power_da (real a, real b) {
   return b == 0 ? 0 : b == 2 ? 2 * a : b * power (a, b - 1);
 }
-static inline real power_db (real a, real y) {
-  return a > 0 ? y * (real)log ((double)a) : 0;
+static inline real power_db (real a, real b, real y) {
+  return a == 0 && b >= 0 ? 0 : y * (real)log ((double)a);
 }
 
 static inline real sine (real x) {
@@ -146,8 +146,8 @@ SL_OP_2 (mul, 0, mul_pair, a[i] * b[i], USE_G | USE_B, g[i] * b[i],
 SL_OP_2 (div, 0, div_pair, a[i] / b[i], USE_G | USE_B, g[i] / b[i],
          USE_G | USE_Y | USE_B, -(g[i] * y[i] / b[i]))
 SL_OP_2 (pow, 0, NULL, power (a[i], b[i]), USE_G | USE_A | USE_B,
-         g[i] * power_da (a[i], b[i]), USE_G | USE_Y | USE_A,
-         g[i] * power_db (a[i], y[i]))
+         g[i] * power_da (a[i], b[i]), USE_G | USE_Y | USE_A | USE_B,
+         g[i] * power_db (a[i], b[i], y[i]))
 SL_OP_2 (maximum, 0, NULL, larger (a[i], b[i]), USE_G | USE_Y | USE_A | USE_B,
          g[i] * share (a[i], b[i], y[i]), USE_G | USE_Y | USE_A | USE_B,
          g[i] * share (b[i], a[i], y[i]))

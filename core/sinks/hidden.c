@@ -25,7 +25,8 @@ struct sl_hidden {
   int d;
 };
 
-enum { BUCKETS = 1 << 11 }; /* of the median: 11, 11 and 10 bits */
+/* The median's: 12 bits of a double at a time. The lowest 29 of a float are 0. */
+enum { BUCKET_BITS = 12, BUCKETS = 1 << BUCKET_BITS, FLOAT_ZEROS = 29 };
 
 static int fail_memory (sl_error *e) {
   return sl_fail (e, "hidden: no memory for the measurements");
@@ -190,42 +191,43 @@ static void measure_segments (const sequence *s) {
   }
 }
 
-/* The bits of |x| as a float: they order as the numbers do. */
-static uint32_t bits_of (double x) {
-  const float f = fabsf ((float)x);
-  uint32_t b;
-  memcpy (&b, &f, sizeof b);
+/* The bits of |x|: they order as the numbers do. */
+static uint64_t bits_of (double x) {
+  uint64_t b;
+  x = fabs (x);
+  memcpy (&b, &x, sizeof b);
   return b;
 }
 
 /* Which bucket holds element 'rank'; rank becomes that in the bucket. */
-static uint32_t find_bucket (const uint32_t *bucket, uint64_t *rank) {
-  uint32_t b = 0;
+static uint64_t find_bucket (const uint32_t *bucket, uint64_t *rank) {
+  uint64_t b = 0;
   while (b < BUCKETS - 1 && bucket[b] <= *rank) *rank -= bucket[b++];
   return b;
 }
 
-/* The lower median of |entries|, exact to a float, by counting 11 bits at a
-** time from the highest: each pass counts the entries that share the bits found
-** so far. */
+/* The lower median of |entries|, exact, by counting 12 bits at a time from the
+** highest: each pass counts the entries that share the bits found so far. */
 static double median (const sequence *s) {
-  static const int shift[3] = { 21, 10, 0 };
   sl_hidden *h = s->h;
+  const int end = s->x->storage->dtype == SL_F32 ? FLOAT_ZEROS : 0;
   uint64_t rank = (uint64_t)(s->end - s->begin) * (uint64_t)h->d;
-  uint32_t known = 0, mask = 0; /* bits that are settled, and which */
-  float x;
+  uint64_t known = 0, mask = 0; /* bits that are settled, and which */
+  double x;
   rank = (rank - 1) / 2;
-  for (int pass = 0; pass < 3; pass++) {
+  for (int below = 63; below > end;) { /* bit 63, the sign, is 0 */
+    const int shift = sl_max_int (below - BUCKET_BITS, 0);
     memset (h->bucket, 0, BUCKETS * sizeof *h->bucket);
     for (int j = s->begin; j < s->end; j++) {
       read_token (s, j);
       for (int i = 0; i < h->d; i++) {
-        const uint32_t b = bits_of (h->x[i]);
-        if ((b & mask) == known) h->bucket[b >> shift[pass] & (BUCKETS - 1)]++;
+        const uint64_t b = bits_of (h->x[i]);
+        if ((b & mask) == known) h->bucket[b >> shift & (BUCKETS - 1)]++;
       }
     }
-    known |= find_bucket (h->bucket, &rank) << shift[pass];
-    mask = ~0u << shift[pass];
+    known |= find_bucket (h->bucket, &rank) << shift;
+    mask = ~(uint64_t)0 << shift;
+    below = shift;
   }
   memcpy (&x, &known, sizeof x);
   return x;

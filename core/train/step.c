@@ -36,20 +36,20 @@ const sl_error *sl_trainer_error (const sl_trainer *t) {
   return sl_replica_error (t->replica[0]);
 }
 
-/* The mean loss and the largest error of n shards, in their order. NaN in any
-** that counts stays; a negative or NaN weight gives NaN. Returns the total
-** weight. */
+/* The mean loss and the largest error of n shards, in their order; NaN where
+** none counts. NaN in any that counts stays; a negative or NaN weight gives NaN.
+** Returns the total weight. */
 static double reduce (const sl_shard_result *r, long n, double *loss,
                       double *max_abs_error) {
   double sum = 0, total = 0, most = 0;
   for (long i = 0; i < n; i++) {
     if (r[i].weight == 0) continue;
-    sum += r[i].weight < 0 ? NAN : r[i].weight * r[i].loss;
-    total += r[i].weight;
+    total += r[i].weight < 0 ? NAN : r[i].weight;
+    sum += r[i].weight * r[i].loss;
     if (!isnan (most) && !(r[i].max_abs_error <= most))
       most = r[i].max_abs_error;
   }
-  *loss = sum / total;
+  *loss = sum / total; /* 0 / 0 is NaN */
   *max_abs_error = total == 0 ? NAN : most;
   return total;
 }
@@ -122,7 +122,7 @@ static void each_chunk (sl_trainer *t, void (*task) (void *, int, int),
 }
 
 double sl_trainer_gather (sl_trainer *t, double weight) {
-  gather_job job = { t, 1 / weight };
+  gather_job job = { t, weight == 0 ? 1 : 1 / weight };
   double sum = 0;
   each_chunk (t, gather_chunk, &job);
   for (size_t i = 0; i < t->chunks; i++) sum += t->squares[i];

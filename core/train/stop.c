@@ -26,17 +26,21 @@ static double rounded (const sl_trainer *t, double x) {
 
 static int on_plateau (const sl_trainer *t, double loss, sl_plateau *next) {
   const sl_view v = plateau_state (t);
-  double mean = rounded (t, loss);
+  double mean = isnan (loss) ? 0 : rounded (t, loss);
+  int losses = !isnan (loss); /* a batch of weight 0 has none */
   *next =
       (sl_plateau){ sl_view_get (&v, t->dtype, SL_PLATEAU_WINDOW),
                     (long)sl_view_get (&v, t->dtype, SL_PLATEAU_WINDOW + 1) };
   if (t->step + 1 < SL_PLATEAU_WINDOW) return 0;
-  for (int i = 0; i < SL_PLATEAU_WINDOW; i++)
-    if (i != t->step % SL_PLATEAU_WINDOW)
-      mean += sl_view_get (&v, t->dtype, (size_t)i);
-  mean = rounded (t, mean / SL_PLATEAU_WINDOW);
+  for (int i = 0; i < SL_PLATEAU_WINDOW; i++) {
+    const double x = sl_view_get (&v, t->dtype, (size_t)i);
+    if (i == t->step % SL_PLATEAU_WINDOW || isnan (x)) continue;
+    mean += x;
+    losses++;
+  }
+  mean = rounded (t, mean / losses);
   if (t->step + 1 == SL_PLATEAU_WINDOW ||
-      mean < next->best - t->spec.stop.plateau_delta * fabs (next->best)) {
+      !(mean >= next->best - t->spec.stop.plateau_delta * fabs (next->best))) {
     *next = (sl_plateau){ mean, 0 };
     return 0;
   }

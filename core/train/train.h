@@ -65,7 +65,7 @@ typedef struct sl_stop {
   double max_abs_error; /* that of the step's batch is below this */
   double loss;          /* loss of the step's batch below this */
   double seconds;       /* in all calls of sl_trainer_run together */
-  /* The mean loss of the last 100 steps has not fallen below (1 -
+  /* The mean loss of the last 100 steps (of those that have one) has not fallen below (1 -
   ** plateau_delta) of its best for this many steps (at most 2^24); 0 <=
   ** plateau_delta < 1. */
   long plateau;
@@ -80,7 +80,8 @@ typedef struct sl_trainer_spec {
   sl_tensor *loss;       /* scalar: mean over the shard */
   /* NULL, or scalar >= 0: the batch's loss is the mean of the shards' losses
   ** with these weights (counted targets). A shard of weight 0 counts for
-  ** nothing, a batch of weight 0 has loss NaN. */
+  ** nothing; a batch of weight 0 has loss NaN and a gradient of zero, meets no
+  ** stop test and is a step all the same. */
   sl_tensor *weight;
   sl_tensor *max_abs_error; /* NULL, or scalar: the batch's is the largest */
   long batch;               /* sequences a step */

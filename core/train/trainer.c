@@ -200,7 +200,7 @@ static sl_stopped step (sl_trainer *t) {
   double replayed, gathered;
   if (sl_trainer_batch (t, p, &weight) < 0) return SL_STOP_FAILED;
   replayed = time_of (t);
-  if (!isfinite (p->loss)) return SL_STOP_NOT_FINITE;
+  if (weight != 0 && !isfinite (p->loss)) return SL_STOP_NOT_FINITE;
   stopped = sl_trainer_test (t, p, &plateau);
   if (stopped != SL_RUNNING) return stopped;
   p->gradient_norm = sl_trainer_gather (t, weight);

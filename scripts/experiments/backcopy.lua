@@ -152,7 +152,7 @@ for _, mechanism in ipairs(opt.attention) do
     optimizer = lab.optim.adamw { lr = opt.lr, betas = opt.betas,
       weight_decay = opt.weight_decay },
     schedule = lab.schedule.warmup_cosine { lr = opt.lr, min = opt.lr / 10,
-      warmup = steps // 20, steps = math.max(1, steps) },
+      warmup = steps // 20, steps = math.max(2, steps) },
     batch = batch_size, steps = steps, seed = opt.seed, eval = 256, label = mechanism })
   local batch = task:batch { n = opt.samples, seed = 2 }
   local loss, letters = losses(model), probe(model, batch)

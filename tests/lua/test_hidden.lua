@@ -76,7 +76,7 @@ local function compare(found, ranges, massive, ratio)
     for key, v in pairs(want) do
       check.close(got[key], v, 1e-12, 1e-12, ("%s of layer %d"):format(key, layer))
     end
-    check.close(got.median, median, 0, 1e-7, "median of layer " .. layer)
+    check.close(got.median, median, 0, 1e-15, "median of layer " .. layer)
     for i = 1, 3 do
       local e = got.top[i]
       check.close({ e.value, e.sample, e.position, e.channel }, top[i], 0, 0, "top " .. i)

@@ -20,7 +20,8 @@ local function batch_of(task)
   return b
 end
 
--- Maps by hand: scores of the keys that are seen -> weights.
+-- Maps by hand: scores of the keys that are seen, how many of them are before the query
+-- -> weights.
 local maps = {}
 function maps.softmax(s)
   local sum, w = 0, {}
@@ -32,6 +33,20 @@ function maps.softmax1(s)
   local sum, w = 1, {}
   for i, x in ipairs(s) do w[i] = math.exp(x) sum = sum + w[i] end
   for i = 1, #s do w[i] = w[i] / sum end
+  return w
+end
+
+function maps.relu(s, earlier)
+  local w = {}
+  for i, x in ipairs(s) do w[i] = math.max(x, 0) / math.max(earlier, 1) end
+  return w
+end
+function maps.stickbreaking(s, earlier)
+  local left, w = 1, {}
+  for i = #s, 1, -1 do
+    local b = i > earlier and 0 or 1 / (1 + math.exp(-s[i])) -- none on its own key
+    w[i], left = b * left, left * (1 - b)
+  end
   return w
 end
 
@@ -62,16 +77,17 @@ local function by_hand(model, map, x, length, change)
       for t = 1, T do k[t], v[t] = project(p.w_k, kv, t), project(p.w_v, kv, t) end
       v = change.values and change.values(layer, head, v, length) or v
       for i = 1, length do
-        local q, seen, scores = project(p.w_q, head, i), {}, {}
-        for j = 1, i do
+        local q, seen, scores, earlier = project(p.w_q, head, i), {}, {}, 0
+        for j = 1, change.full and length or i do
           if not (change.hidden and change.hidden(layer, head, j)) then
             seen[#seen + 1] = j
+            if j < i then earlier = earlier + 1 end
             local s = 0
             for r = 1, W do s = s + q[r] * k[j][r] end
             scores[#scores + 1] = s
           end
         end
-        local w, given = {}, #seen > 0 and maps[map](scores) or {}
+        local w, given = {}, #seen > 0 and maps[map](scores, earlier) or {}
         for j = 1, T do w[j] = 0 end
         for n, j in ipairs(seen) do w[j] = given[n] end
         w = change.weights and change.weights(layer, head, i, w) or w
@@ -130,10 +146,10 @@ local cases = {
     end) }
   end },
   { { off = 1 }, function(l, h)
-    return { weights = only(l, h, function(i, w)
+    return { weights = only(l, h, function(_, w)
       local sum, out = 0, {}
       for j = 1, T do sum = sum + w[j] end
-      for j = 1, T do out[j] = j > 1 and i > 1 and w[j] * sum / (sum - w[1]) or 0 end
+      for j = 1, T do out[j] = j > 1 and sum > w[1] and w[j] * sum / (sum - w[1]) or 0 end
       return out
     end) }
   end },
@@ -176,7 +192,7 @@ local cases = {
   end },
 }
 
-for _, map in ipairs { "softmax", "softmax1" } do
+for _, map in ipairs { "softmax", "softmax1", "relu", "stickbreaking" } do
   check.test("every change, head by head: " .. map, function()
     local model, task = model_of(map)
     local b = batch_of(task)
@@ -202,6 +218,35 @@ for _, map in ipairs { "softmax", "softmax1" } do
     end
   end)
 end
+
+check.test("hidden keys of attention that is not causal", function()
+  local model, task = model_of("relu", { attention = { mechanism = "relu",
+    causal = false } })
+  local b = batch_of(task)
+  local effects = lab.intervene(model, b, { { mask = { 6, 3 }, heads = { { 1, 2 } } } })
+  for change, got in pairs { [{ full = true }] = effects.before,
+      [{ full = true, hidden = function(l, h, j)
+        return l == 1 and h == 2 and (j == 3 or j == 6)
+      end }] = effects[1].loss } do
+    for class, v in pairs(losses(model, "relu", b, change)) do
+      check.close(got[class], v, 1e-12, 1e-12, class)
+    end
+  end
+end)
+
+-- T = 6, all scores 1: relu's weights are 1 over the number of earlier keys.
+check.test("the row of a hidden key counts its earlier keys", function()
+  local dense = require "sinklab.theorem.dense_attention"
+  local ones = core.ones({ 1, 6, 1 }, "f64")
+  local c = { q = ones, k = ones, v = ones, heads = 1, kv_heads = 1, scale = 1,
+    mechanism = lab.mechanism "relu", causal = true, window = 0, d_head = 1, layer = 1 }
+  local function sums(change)
+    return dense.attend(change, function() return true end, 0)(c):reshape { 6 }:totable()
+  end
+  check.close(sums(nil), { 1, 2, 1.5, 4 / 3, 1.25, 1.2 }, 1e-15)
+  check.close(sums { mask = 5 }, { 1, 2, 1.5, 4 / 3, 1, 1.25 }, 1e-15)
+  check.close(sums { mask = { 2, 5 } }, { 1, 1, 2, 1.5, 1, 4 / 3 }, 1e-15)
+end)
 
 check.test("several heads, all heads, the first token gone", function()
   local model, task = model_of "softmax"

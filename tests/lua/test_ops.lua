@@ -210,6 +210,13 @@ check.test("wrong draws", function()
   check.raises("normal: expected a shape", g.normal, g, 0, 1)
   check.raises("randint: the bounds are 0.5 and 2", g.randint, g, 0.5, 2, { 2 })
   check.raises("bernoulli: the probability is 2", g.bernoulli, g, 2, { 2 })
+  for _, case in ipairs { { "probability 1 is -1.0", { -1, 2 } },
+      { "probability 2 is", { 1, 0 / 0 } }, { "probability 3 is inf", { 1, 0, 1 / 0 } },
+      { "all probabilities are 0", { 0, 0 } } } do
+    for _, p in ipairs { case[2], tensor(case[2]) } do
+      check.raises("categorical: " .. case[1], g.categorical, g, p, { 2 })
+    end
+  end
   check.raises("uniform: no option 'dtipe' (did you mean 'dtype'?)", g.uniform, g, 0, 1,
     { 2 }, { dtipe = "f32" })
   check.raises("uniform.dtype", g.uniform, g, 0, 1, { 2 }, { dtype = "f16" })

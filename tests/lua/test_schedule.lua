@@ -49,9 +49,13 @@ check.test("constant, linear, and cosines without warm-up", function()
     at(want, "linear", line, step)
   end
   at(1, "warmup_cosine", { lr = 1, steps = 10 }, 0)
-  at(0.5, "warmup_cosine", { lr = 1, steps = 10 }, 5)
-  at(1, "warmup_cosine", { lr = 1, warmup = 1, steps = 11 }, 0)
-  at(0.5, "warmup_cosine", { lr = 1, warmup = 1, steps = 11 }, 6)
+  at(0.5, "warmup_cosine", { lr = 1, steps = 11 }, 5)
+  at(1, "warmup_cosine", { lr = 1, warmup = 1, steps = 12 }, 0)
+  at(0.5, "warmup_cosine", { lr = 1, warmup = 1, steps = 12 }, 6)
+  -- training runs steps 0 to steps - 1: the last one has the rate min
+  local last = { lr = 1, min = 0.25, warmup = 3, steps = 20 }
+  at(0.25, "warmup_cosine", last, 19)
+  at(0.25 + 0.75 * (1 + math.cos(math.pi * 7 / 16)) / 2, "warmup_cosine", last, 10)
 end)
 
 check.test("wsd without a warm-up, and with decay right behind it", function()
@@ -77,8 +81,8 @@ check.test("mistakes in schedules are named", function()
     { from = 1, to = 0, steps = 0 })
   refuse("option 'shape' is 'cube'; it must be linear or sqrt", "wsd",
     { lr = 1, decay_start = 1, steps = 9, shape = "cube" })
-  refuse("option 'steps' is 5; it must be at least warmup + 1, 6", "warmup_cosine",
-    { lr = 1, warmup = 5, steps = 5 })
+  refuse("option 'steps' is 6; it must be at least warmup + 2, 7", "warmup_cosine",
+    { lr = 1, warmup = 5, steps = 6 })
   refuse("option 'decay_start' is 4; it must be at least warmup, 5", "wsd",
     { lr = 1, warmup = 5, decay_start = 4, steps = 50 })
   refuse("option 'steps' is 9; it must be at least decay_start + 2, 10", "wsd",

@@ -136,6 +136,23 @@ check.test("a task without a largest error", function()
     ids, { stop = { max_abs_error = 0.1 } })
 end)
 
+check.test("a batch without targets is a step without a loss", function()
+  local some = lab.task { name = "some", seq_len = 4, vocab = 5, loss = "cross_entropy",
+    sample = function(t, B)
+      local x = t:randint(0, 4, { B, 4 })
+      local kept = t:bernoulli(0.2, { B, 1 }) + x * 0
+      return { x = x, y = lab.where(kept, x, x * 0 - 100) }
+    end }
+  local model = lab.model.transformer { task = some, d_model = 8, layers = 1, heads = 1 }
+  local log = lab.train(model, some, { steps = 40, batch = 2, eval = 0, log_every = 1 })
+  check.equal({ log.steps, log.stopped_by }, { 40, "steps" })
+  local without = 0
+  for _, entry in ipairs(log.log) do
+    if entry.loss ~= entry.loss then without = without + 1 end
+  end
+  check.equal(without > 10 and without < 40, true, without)
+end)
+
 check.test("mistakes are named", function()
   local model = make()
   local function refuse(part, ...) check.raises(part, lab.train, ...) end

@@ -103,7 +103,9 @@ attention.row_weights = schema.core("lab.row_weights", {
   },
   options = { param, length, first_key, causal, window,
     { "d_head", "integer", min = 1, default = 1,
-      doc = "width that its parameters depend on" } },
+      doc = "width that its parameters depend on" },
+    { "offset", "integer", min = 0, default = 0,
+      doc = "position of the first query, for mechanisms that count earlier tokens" } },
   returns = "tensor of the shape of scores; 0 where a key is not visible",
   example = [[
     local s = lab.zeros({ 1, 1, 3, 3 })

@@ -43,7 +43,8 @@ describe("generator:bernoulli", "1 with a probability, else 0.",
   dtype)
 
 describe("generator:categorical", "Classes from 0 with given probabilities.",
-  { { "probabilities", "tensor table", doc = "(k), or a list of k numbers" }, shape },
+  { { "probabilities", "tensor table", doc = [[(k), or a list of k numbers,
+    at least 0 and not all 0; their sum need not be 1]] }, shape },
   "tensor of 0 .. k - 1, without a gradient",
   "print(lab.generator(1):categorical({ 0.1, 0.9 }, { 8 }))", dtype)
 

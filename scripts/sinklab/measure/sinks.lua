@@ -67,7 +67,8 @@ local measure = schema.func("lab.sinks", {
   returns = [[{ samples, tokens, threshold, heads = { { layer, head, first_mean,
     first_min, first_std, first_all, trigger_first, row_mass, abs_mass (sums of weights
     and of |weights| on tokens), first_over_rowsum, entropy, contribution, value_norm,
-    rate, first_over_rowsum_rate, classes = { plain, first, trigger, boundary }, counts
+    rate, first_over_rowsum_rate (these three, null_rate, null_above, column_weight,
+    column_entropy and norm ratios are means over segments), classes = { plain, first, trigger, boundary }, counts
     of rows, ... }, ... }, mean, std = tensors (layers, heads, query, key), null (where
     declared) = mean mass on nothing (layers, heads, query), virtual (with such keys) =
     mean mass on each of them (layers, heads, query, n): the key bias, then registers;

@@ -32,9 +32,9 @@ local function scores_of(c)
       * distance:reshape { 1, 1, t, t }
 end
 
-local function weigh(c, scores, first_key)
+local function weigh(c, scores, first_key, offset)
   return core.row_weights(c.mechanism, scores, { param = c.param, length = c.length,
-    causal = c.causal, window = c.window, d_head = c.d_head,
+    causal = c.causal, window = c.window, d_head = c.d_head, offset = offset,
     first_key = first_key or c.first_key })
 end
 
@@ -75,35 +75,59 @@ local function reordered(x, order)
 end
 
 --- Weights when some keys are hidden from every query, before the mechanism sees the
--- rest. The hidden keys move to the front, behind `first_key`; a query before one of them
--- has not met it yet, so there is one pass for each.
-local function hide(c, scores, weights, keys)
+-- rest. The hidden keys move to the front, behind `first_key`. A query has not met a
+-- hidden key after it: such a key is not one that it may subtract from its position.
+local function hide_all(c, scores, weights, keys)
   local b, _, t = table.unpack(scores.shape)
   local dtype = scores.dtype
-  local hidden = {}
-  table.sort(keys)
+  local hidden, before, passes = {}, 0, {}
+  for _, key in ipairs(keys) do hidden[key] = true end
+  -- Rows for which as many keys move, with as many of these before the query.
+  for i = 1, t do
+    local own = hidden[i] and 1 or 0
+    local moved = c.causal and before + own or #keys
+    local pass = passes[#passes]
+    if not pass or pass.moved ~= moved or pass.before ~= before then
+      passes[#passes + 1] = { moved = moved, before = before, first = i }
+    end
+    passes[#passes].last = i
+    before = before + own
+  end
+  for _, pass in ipairs(passes) do
+    local order, back, front = {}, {}, {}
+    for n = 1, pass.moved do order[n], front[keys[n]] = keys[n], true end
+    for i = 1, t do
+      if not front[i] then order[#order + 1] = i end
+    end
+    for at, i in ipairs(order) do back[i] = at end
+    local seen = pass.moved == 0 and weights
+      or reordered(weigh(c, reordered(scores, order),
+        core.full({ b, t }, pass.moved, dtype), pass.moved - pass.before), back)
+    weights = core.where(mask(3, t, dtype, function(i)
+      return i >= pass.first and i <= pass.last
+    end), seen, weights)
+  end
+  return weights
+end
+
+--- The same in sequences with padding: a hidden key there is none to move.
+local function hide(c, scores, weights, keys)
+  local b, _, t = table.unpack(scores.shape)
   if #keys == 1 and keys[1] == 1 then
-    return weigh(c, scores, (c.first_key or core.zeros({ b, t }, dtype)) + 1)
+    return weigh(c, scores, (c.first_key or core.zeros({ b, t }, scores.dtype)) + 1)
   end
   if c.window > 0 then
     check.fail("lab.intervene: mask of other than position 1 does not go with a window, "
       .. "which counts keys")
   end
+  table.sort(keys)
+  if c.causal or not c.length then return hide_all(c, scores, weights, keys) end
+  local out = weights
   for n, key in ipairs(keys) do
-    local order, back = {}, {}
-    hidden[key] = true
-    for i = 1, n do order[i] = keys[i] end
-    for i = 1, t do
-      if not hidden[i] then order[#order + 1] = i end
-    end
-    for at, i in ipairs(order) do back[i] = at end
-    local seen = reordered(weigh(c, reordered(scores, order),
-      core.full({ b, t }, n, dtype)), back)
-    local from = c.causal and key or 1
-    weights = core.where(mask(3, t, dtype, function(i) return i >= from end), seen,
-      weights)
+    local has = core.ge(c.length, key):reshape { b, 1, 1, 1 }
+    out = core.where(has, hide_all(c, scores, weights, table.move(keys, 1, n, 1, {})), out)
   end
-  return weights
+  return out
 end
 
 --- What each change does: function (c, state, argument) with state = { scores, weights

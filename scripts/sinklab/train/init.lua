@@ -104,7 +104,10 @@ local stop_rows = {
 }
 
 local train = schema.func(what, {
-  doc = "Train a model on fresh batches of a task.",
+  doc = [[Train a model on fresh batches of a task.
+
+    A batch whose targets are all ignored is a step with a gradient of zero; it has no
+    loss, so that of its entry in the log is NaN.]],
   args = { { "model", "model", doc = "from lab.model; its parameters change" },
     { "task", "task", doc = "from lab.task" } },
   options = {

@@ -55,15 +55,16 @@ declare("constant", "One learning rate for all steps.", { "lr" },
   function(o) return { { 0, o.lr, "hold" } } end)
 
 declare("warmup_cosine",
-  "Warm-up, then half a cosine: lr (t + 1) / warmup for t < warmup, min at step `steps`.",
+  [[Warm-up, then half a cosine: lr (t + 1) / warmup for t < warmup, min at the last step,
+    steps - 1.]],
   { "lr", "min", "warmup", "steps" }, [[
     local s = lab.schedule.warmup_cosine { lr = 1e-3, warmup = 10, steps = 100 }
     print(lab.schedule.at(s, 50))]], "Loshchilov and Hutter 2017, arXiv 1608.03983",
   function(o, at_least)
-    at_least("steps", o.warmup + 1, "warmup + 1")
+    at_least("steps", o.warmup + 2, "warmup + 2")
     local points = warm(o)
     points[#points + 1] = { o.warmup, o.lr, "cosine" }
-    points[#points + 1] = { o.steps, o.min, "hold" }
+    points[#points + 1] = { o.steps - 1, o.min, "hold" }
     return points
   end)
 
