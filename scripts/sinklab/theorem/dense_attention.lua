@@ -125,7 +125,8 @@ local function hide(c, scores, weights, keys)
   local out = weights
   for n, key in ipairs(keys) do
     local has = core.ge(c.length, key):reshape { b, 1, 1, 1 }
-    out = core.where(has, hide_all(c, scores, weights, table.move(keys, 1, n, 1, {})), out)
+    local these = table.move(keys, 1, n, 1, {})
+    out = core.where(has, hide_all(c, scores, weights, these), out)
   end
   return out
 end
