@@ -70,11 +70,11 @@ local measure = schema.func("lab.sinks", {
     rate, first_over_rowsum_rate (these three, null_rate, null_above, column_weight,
     column_entropy and norm ratios are means over segments), classes = { plain, first,
     trigger, boundary }, counts of rows, ... }, ... }, mean, std = tensors (layers,
-    heads, query, key), null (where declared) = mean mass on nothing (layers, heads, query), virtual (with such keys) =
-    mean mass on each of them (layers, heads, query, n): the key bias, then registers;
-    kept = with keep a list of the same; first, first_over_rowsum, row_mass, ... = {
-    min, max, mean } over heads; sink, column, ... = tensors (layers, heads, position);
-    hidden = the result of lab.sinks.hidden }]],
+    heads, query, key), null (where declared) = mean mass on nothing (layers, heads,
+    query), virtual (with such keys) = mean mass on each of them (layers, heads, query,
+    n): the key bias, then registers; kept = with keep a list of the same; first,
+    first_over_rowsum, row_mass, ... = { min, max, mean } over heads; sink, column, ...
+    = tensors (layers, heads, position); hidden = the result of lab.sinks.hidden }]],
   example = [[
     local task = lab.task.trigger_mean { seq_len = 8 }
     local model = lab.model.attention_only { task = task }
