@@ -14,8 +14,12 @@ enum { PATIENCE_MS = 30000 };
 
 static int database_close (lua_State *L) {
   sqlite3 **box = luaL_checkudata (L, 1, DATABASE_HANDLE);
-  sqlite3_close_v2 (*box);
+  for (sqlite3_stmt *s = NULL; *box && (s = sqlite3_next_stmt (*box, s));)
+    sqlite3_reset (s);     /* an error in between has left it running */
+  sqlite3_close_v2 (*box); /* with its last statement */
   *box = NULL;
+  lua_pushnil (L);
+  lua_setiuservalue (L, 1, 1);
   return 0;
 }
 
@@ -53,38 +57,42 @@ static int trouble (lua_State *L, sqlite3 *db, const char *what) {
   return 3;
 }
 
-/* Bind the Lua values from 'first' on: nil, boolean, number or string. */
+/* Bind the Lua value at 'at', nil, a boolean, a number or a string, as value i.
+** The text of a string is not copied. */
+static void bind_value (lua_State *L, sqlite3_stmt *s, int i, int at) {
+  int code;
+  size_t size;
+  const char *text;
+  switch (lua_type (L, at)) {
+  case LUA_TNIL: code = sqlite3_bind_null (s, i); break;
+  case LUA_TBOOLEAN:
+    code = sqlite3_bind_int (s, i, lua_toboolean (L, at));
+    break;
+  case LUA_TNUMBER:
+    code = lua_isinteger (L, at)
+               ? sqlite3_bind_int64 (s, i, lua_tointeger (L, at))
+               : sqlite3_bind_double (s, i, lua_tonumber (L, at));
+    break;
+  default:
+    text = luaL_checklstring (L, at, &size);
+    code = sqlite3_bind_text64 (s, i, text, size, SQLITE_STATIC, SQLITE_UTF8);
+  }
+  if (code != SQLITE_OK)
+    luaL_error (L, "value %d of the statement: %s", i, sqlite3_errstr (code));
+}
+
+/* Bind the Lua values from 'first' on, which stay on the stack while the
+** statement runs. */
 static void bind_values (lua_State *L, sqlite3_stmt *s, int first) {
   int n = lua_gettop (L) - first + 1, wanted = sqlite3_bind_parameter_count (s);
   if (n != wanted)
     luaL_error (L, "the statement takes %d values, got %d", wanted, n);
-  for (int i = 1; i <= n; i++) {
-    int at = first + i - 1, code;
-    size_t size;
-    const char *text;
-    switch (lua_type (L, at)) {
-    case LUA_TNIL: code = sqlite3_bind_null (s, i); break;
-    case LUA_TBOOLEAN:
-      code = sqlite3_bind_int (s, i, lua_toboolean (L, at));
-      break;
-    case LUA_TNUMBER:
-      code = lua_isinteger (L, at)
-                 ? sqlite3_bind_int64 (s, i, lua_tointeger (L, at))
-                 : sqlite3_bind_double (s, i, lua_tonumber (L, at));
-      break;
-    default:
-      text = luaL_checklstring (L, at, &size);
-      code =
-          sqlite3_bind_text64 (s, i, text, size, SQLITE_TRANSIENT, SQLITE_UTF8);
-    }
-    if (code != SQLITE_OK)
-      luaL_error (L, "value %d of the statement: %s", i, sqlite3_errstr (code));
-  }
+  for (int i = 1; i <= n; i++) bind_value (L, s, i, first + i - 1);
 }
 
-/* A statement prepared from SQL at index 2 with the values after it, on the
-** stack as an object that frees itself; NULL: a failure has been pushed. */
-static sqlite3_stmt *prepare (lua_State *L, sqlite3 *db) {
+/* Pushes the statement prepared from SQL at index 2, an object that frees itself.
+** NULL: a failure, for trouble (). */
+static sqlite3_stmt *new_statement (lua_State *L, sqlite3 *db) {
   size_t n;
   const char *sql = luaL_checklstring (L, 2, &n), *tail = NULL;
   sqlite3_stmt **box = lua_newuserdatauv (L, sizeof *box, 0);
@@ -95,10 +103,35 @@ static sqlite3_stmt *prepare (lua_State *L, sqlite3 *db) {
     return NULL;
   if (!*box || tail[strspn (tail, " \n\t;")] != '\0')
     luaL_error (L, "expected one SQL statement");
-  lua_insert (L, 2); /* below SQL and values */
-  bind_values (L, *box, 4);
-  lua_settop (L, 2);
   return *box;
+}
+
+/* The statement of SQL at index 2, which it replaces on the stack; the database
+** keeps it for the next time. NULL: a failure, for trouble (). */
+static sqlite3_stmt *prepare (lua_State *L, sqlite3 *db) {
+  sqlite3_stmt **box, *s;
+  lua_getiuservalue (L, 1, 1);
+  lua_pushvalue (L, 2);
+  lua_rawget (L, -2);
+  box = lua_touserdata (L, -1);
+  s = box ? *box : NULL;
+  if (!s) {
+    lua_pop (L, 1);
+    s = new_statement (L, db);
+    if (!s) return NULL;
+    lua_pushvalue (L, 2);
+    lua_pushvalue (L, -2);
+    lua_rawset (L, -4);
+  }
+  lua_replace (L, 2);
+  lua_pop (L, 1);
+  return s;
+}
+
+static int failed_step (lua_State *L, sqlite3 *db, sqlite3_stmt *s) {
+  int results = trouble (L, db, sqlite3_db_filename (db, "main"));
+  sqlite3_reset (s);
+  return results;
 }
 
 /* db:run (sql, values...) -> rows changed; or nil, sentence, kind. */
@@ -107,11 +140,40 @@ static int database_run (lua_State *L) {
   sqlite3_stmt *s = prepare (L, db);
   int code;
   if (!s) return trouble (L, db, sqlite3_db_filename (db, "main"));
+  bind_values (L, s, 3);
   do code = sqlite3_step (s);
   while (code == SQLITE_ROW);
-  if (code != SQLITE_DONE)
-    return trouble (L, db, sqlite3_db_filename (db, "main"));
+  if (code != SQLITE_DONE) return failed_step (L, db, s);
+  sqlite3_reset (s);
   lua_pushinteger (L, sqlite3_changes (db));
+  return 1;
+}
+
+/* db:run_each (sql, values) -> true: the statement once for every group of as many
+** values as it takes; or nil, sentence, kind. */
+static int database_run_each (lua_State *L) {
+  sqlite3 *db = open_database (L);
+  lua_Integer n = luaL_len (L, 3);
+  sqlite3_stmt *s = prepare (L, db);
+  int width;
+  if (!s) return trouble (L, db, sqlite3_db_filename (db, "main"));
+  width = sqlite3_bind_parameter_count (s);
+  if (width == 0 || n % width != 0)
+    return luaL_error (L, "the statement takes groups of %d values", width);
+  luaL_checkstack (L, width, NULL);
+  for (lua_Integer i = 0; i < n; i += width) {
+    int code;
+    for (int j = 1; j <= width; j++) {
+      lua_rawgeti (L, 3, i + j);
+      bind_value (L, s, j, 3 + j);
+    }
+    do code = sqlite3_step (s);
+    while (code == SQLITE_ROW);
+    if (code != SQLITE_DONE) return failed_step (L, db, s);
+    sqlite3_reset (s);
+    lua_settop (L, 3);
+  }
+  lua_pushboolean (L, 1);
   return 1;
 }
 
@@ -133,6 +195,7 @@ static int database_rows (lua_State *L) {
   sqlite3_stmt *s = prepare (L, db);
   int code;
   if (!s) return trouble (L, db, sqlite3_db_filename (db, "main"));
+  bind_values (L, s, 3);
   lua_newtable (L);
   for (lua_Integer row = 1; (code = sqlite3_step (s)) == SQLITE_ROW; row++) {
     int columns = sqlite3_column_count (s);
@@ -143,8 +206,8 @@ static int database_rows (lua_State *L) {
     }
     lua_rawseti (L, -2, row);
   }
-  if (code != SQLITE_DONE)
-    return trouble (L, db, sqlite3_db_filename (db, "main"));
+  if (code != SQLITE_DONE) return failed_step (L, db, s);
+  sqlite3_reset (s);
   return 1;
 }
 
@@ -153,9 +216,11 @@ static int database_rows (lua_State *L) {
 static int database_open (lua_State *L) {
   const char *path = luaL_checkstring (L, 1);
   int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX;
-  sqlite3 **box = lua_newuserdatauv (L, sizeof *box, 0);
+  sqlite3 **box = lua_newuserdatauv (L, sizeof *box, 1);
   *box = NULL;
   luaL_setmetatable (L, DATABASE_HANDLE);
+  lua_newtable (L); /* its statements by SQL */
+  lua_setiuservalue (L, -2, 1);
   if (lua_toboolean (L, 2)) flags |= SQLITE_OPEN_CREATE;
   if (sqlite3_open_v2 (path, box, flags, NULL) != SQLITE_OK) {
     if (!*box) return luaL_error (L, "out of memory");
@@ -169,6 +234,7 @@ static int database_open (lua_State *L) {
 
 void sl_lua_open_database (lua_State *L) {
   static const luaL_Reg methods[] = { { "run", database_run },
+                                      { "run_each", database_run_each },
                                       { "rows", database_rows },
                                       { "close", database_close },
                                       { NULL, NULL } };

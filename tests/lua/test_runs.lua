@@ -243,18 +243,80 @@ check.test("the directories are the truth: gone, edited, damaged, no index", fun
   local now = assert(runs:list())
   check.equal({ #now, now[1].status }, { 4, "unreadable" })
   check.contains(now[1].error, "JSON, line 1")
-  process.write(folder .. "/runs/index.sqlite", "this is no database, it is a sentence")
-  local none, message = runs:list()
-  check.equal(none, nil)
-  check.contains(message, "sinklab runs rebuild")
-  local r = sinklab { "run", "s.lua" } -- a run does not fail for it
-  check.equal(r.code, 0, r.err)
-  check.contains(r.err, "the index of runs: ")
-  check.equal(assert(runs:rebuild()), 5)
-  check.equal(#assert(runs:list()), 5)
+  check.equal(#assert(runs:list()), 4)
   local r2 = sinklab { "runs", "list", "--runs=nowhere" }
   check.equal(r2.code, 1)
   check.contains(r2.err, "no folder 'nowhere'")
+end)
+
+check.test("an index that is none of ours is set aside and made anew", function()
+  local runs = five_runs()
+  local path = folder .. "/runs/index.sqlite"
+  local hostile = {
+    sentence = function() process.write(path, "this is no database, but text") end,
+    cut = function() process.write(path, process.read(path):sub(1, 5000)) end,
+    view = { "drop table fields",
+      "create view fields as select 1 as name, 1 as run, 'x' as value" },
+    columns = { "alter table runs add column more text" },
+    trigger = { "create trigger t after insert on runs begin delete from fields; end" },
+    foreign = { "drop table runs", "drop table fields", "drop table names",
+      "create table diary (day text)", "insert into diary values ('1 May')",
+      "pragma user_version = 0" },
+  }
+  for name, statements in pairs(hostile) do
+    assert(runs:list())
+    if type(statements) == "function" then
+      statements()
+    else
+      local db <close> = assert(core.database(path))
+      for _, statement in ipairs(statements) do assert(db:run(statement)) end
+    end
+    local was = process.read(path)
+    local r = sinklab { "runs", "list" }
+    check.equal(r.code, 0, name .. ": " .. r.err)
+    check.contains(r.err, "runs/index.sqlite: not an index of runs; now ", name)
+    check.equal(process.read(path .. ".aside") == was, true, name)
+    check.equal(#assert(runs:list()), 5, name)
+    check.equal(seeds(assert(runs:list { where = { "lr<0.5", "a=b.train.steps>10" } })),
+      { 2 }, name)
+  end
+  do
+    local db <close> = assert(core.database(path))
+    assert(db:run "pragma user_version = 99")
+  end
+  check.contains(select(2, runs:list()), "written by a newer sinklab (version 99")
+  process.shell("rm '" .. path .. "'*")
+  check.equal(assert(runs:rebuild()), 5)
+end)
+
+check.test("many runs are indexed in batches, between which others write", function()
+  local base = process.folder "many"
+  for i = 1, 450 do
+    local name = ("%s/r%03d"):format(base, i)
+    core.make_folder(name)
+    process.write(name .. "/run.json", ('{"options":{"i":%d},"results":{"x":%d.5,'
+      .. '"y":[1,2]},"claims":[],"status":"complete"}'):format(i, i))
+  end
+  local runs = lab.runs(base)
+  check.equal(#assert(runs:list { where = { "x<100", "y.2=2" } }), 99)
+  check.equal(#assert(runs:list { where = { "i=450" } }), 1)
+  check.equal(assert(runs:best("x", { limit = 1, largest = true }))[1].value, 450.5)
+end)
+
+check.test("results whose paths would be one are told apart", function()
+  local base = process.folder "dots"
+  core.make_folder(base .. "/r")
+  process.write(base .. "/r/run.json", '{"options":{},"results":{"a.b":{"c":1},'
+    .. '"a":{"b.c":2,"b":{"c":3}},"lr=0.1":{"x":4}},"claims":[]}')
+  local values = {}
+  for _, one in ipairs(assert(lab.runs(base):compare("r", "r")).results) do
+    values[one.name] = one.a
+  end
+  check.equal(values, { ['"a.b".c'] = 1, ['a."b.c"'] = 2, ["a.b.c"] = 3,
+    ['"lr=0.1".x'] = 4 })
+  for condition, n in pairs { ['"a.b".c=1'] = 1, ["a.b.c=3"] = 1, ["a.b.c=1"] = 0 } do
+    check.equal(#assert(lab.runs(base):list { where = { condition } }), n, condition)
+  end
 end)
 
 check.test("records that others wrote: odd types, pipes, control characters", function()

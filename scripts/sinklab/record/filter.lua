@@ -11,13 +11,14 @@ local columns = { folder = true }
 for _, name in ipairs(index.columns) do columns[name] = true end
 
 --- Everything that a filter or a metric may name, for all runs of an open index.
--- @return { db = db, option = { name = true ... }, result = { path = true ... } }, or nil
+-- @return { db = db, option = { name = id ... }, result = { path = id ... } }, or nil
 --         and a message
 function filter.names(db)
-  local rows, message = db:rows "select distinct kind, name from fields"
+  local rows, message = db:rows [[select id, kind, name from names n
+    where exists (select 1 from fields f where f.name = n.id)]]
   if not rows then return nil, message end
   local known = { db = db, option = {}, result = {} }
-  for _, row in ipairs(rows) do known[row.kind][row.name] = true end
+  for _, row in ipairs(rows) do known[row.kind][row.name] = row.id end
   return known
 end
 
@@ -31,8 +32,8 @@ local function value_of(key, known)
   end
   for _, each in ipairs { "option", "result" } do
     if (kind or each) == each and known[each][name] then
-      return "(select value from fields f where f.folder = r.folder and f.kind = ? "
-        .. "and f.name = ?)", { each, name }
+      return "(select value from fields f where f.name = ? and f.run = r.id)",
+        { known[each][name] }
     end
   end
 end

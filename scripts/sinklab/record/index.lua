@@ -4,90 +4,49 @@
 -- run.json. Each use first updates it from the directories that have changed, so a writer
 -- that was killed or did not use the index does no harm.
 local core = require "sinklab.core"
+local fields = require "sinklab.record.fields"
 local json = require "sinklab.base.json"
 local live = require "sinklab.record.live"
+local progress = require "sinklab.base.progress"
 
 local index = { file = "index.sqlite" }
 
 -- An index with another number is rebuilt: the tables below have changed.
-local VERSION = 2
+local VERSION = 3
 local schema = {
-  [[create table runs (folder text primary key, stamp text not null, script text,
-    status text, started text, wall_s real, seed, dtype text, threads integer, isa text,
-    sinklab text, error text, claims integer, failed integer) without rowid]],
+  [[create table runs (id integer primary key, folder text not null unique,
+    stamp text not null, script text, status text, started text, wall_s real, seed,
+    dtype text, threads integer, isa text, sinklab text, error text, claims integer,
+    failed integer)]],
   -- kind: 'option' or 'result'; name: a path such as softmax.train.steps.
-  [[create table fields (folder text not null, kind text not null, name text not null,
-    value, primary key (folder, kind, name)) without rowid]],
-  "create index by_name on fields (kind, name)",
+  [[create table names (id integer primary key, kind text not null, name text not null,
+    unique (kind, name))]],
+  -- name, run: the id of a name and of a run.
+  [[create table fields (name integer not null, run integer not null, value,
+    primary key (name, run)) without rowid]],
 }
 --- Of every run in the index, beside its folder.
 index.columns = { "script", "status", "started", "wall_s", "seed", "dtype", "threads",
   "isa", "sinklab", "error", "claims", "failed" }
 local columns = index.columns
 
--- A longer list of numbers is a curve, not a result to search for.
-local LONGEST_LIST = 64
+-- Runs that are put into the index at once: another process writes between batches.
+local BATCH = 200
 
 --- Call `change` inside a transaction: all of it is kept, or nothing.
 local function transaction(db, change)
   local ok, message, kind = db:run "begin immediate"
   if not ok then return nil, message, kind end
-  local fine, result, why = pcall(change)
+  local fine, result, why, kind_of = pcall(change)
   if fine and result then
-    ok, message = db:run "commit"
+    ok, why, kind_of = db:run "commit"
     if ok then return result end
-    result, why = nil, message
   end
   db:run "rollback"
-  if not fine then error(result, 0) end
-  return nil, why
+  if fine then return nil, why, kind_of end
+  if type(result) ~= "table" then error(result, 0) end
+  return nil, result[1], result[2] -- of run ()
 end
-
---- The leaves of a table as path -> value, lists by their numbers from 1.
-local function flatten(t, prefix, into)
-  if #t > LONGEST_LIST then return into end
-  for key, value in pairs(t) do
-    local path = prefix == "" and tostring(key) or prefix .. "." .. key
-    if type(value) == "table" then
-      flatten(value, path, into)
-    elseif value ~= json.null then
-      if type(value) == "boolean" then value = tostring(value) end
-      into[path] = value
-    end
-  end
-  return into
-end
-
---- A list of plain values as on the command line: softmax,relu. nil: it is not one.
-local function listed(t)
-  local words, n = {}, 0
-  for _ in pairs(t) do n = n + 1 end
-  for i, v in ipairs(t) do
-    if type(v) == "table" then return nil end
-    words[i] = tostring(v)
-  end
-  return #words == n and table.concat(words, ",") or nil
-end
-
---- The options of a record by name; tables in tables by their paths.
-function index.options(record)
-  local out = {}
-  for name, value in pairs(record.options) do
-    name = tostring(name)
-    if type(value) == "table" then
-      out[name] = listed(value)
-      if not out[name] then flatten(value, name, out) end
-    elseif type(value) == "boolean" then
-      out[name] = tostring(value)
-    elseif value ~= json.null then
-      out[name] = value
-    end
-  end
-  return out
-end
-
---- The results of a record, path -> value: softmax.train.steps.
-function index.results(record) return flatten(record.results, "", {}) end
 
 local function is_record(t)
   return type(t) == "table" and type(t.options) == "table"
@@ -120,9 +79,9 @@ local function scalar(column, value)
   end
 end
 
---- Put one run into the index in place of its old rows. A record that cannot be
--- read is listed with the status "unreadable" and the reason.
-local function put(db, name, stamp, folder)
+--- A run as the index has it: the values of its columns from `folder` on, its options
+-- and results. A record that cannot be read has the status "unreadable" and the reason.
+local function read_run(name, stamp, folder)
   local record, why = index.read(folder)
   if record then record.status = live.status(record, folder) end
   record = record or { status = "unreadable", error = why, options = {}, results = {},
@@ -134,72 +93,133 @@ local function put(db, name, stamp, folder)
   local values = { name, stamp }
   for i, column in ipairs(columns) do values[i + 2] = scalar(column, record[column]) end
   values[#columns + 1], values[#columns + 2] = #record.claims, failed
-  local marks = ("?, "):rep(#columns + 1) .. "?"
-  local ok, message = db:run("delete from fields where folder = ?", name)
-  if not ok then return nil, message end
-  ok, message = db:run(("insert or replace into runs (folder, stamp, %s) values (%s)")
-    :format(table.concat(columns, ", "), marks),
-    table.unpack(values, 1, #columns + 2))
-  if not ok then return nil, message end
-  for kind, fields in pairs { option = index.options(record),
-    result = index.results(record) } do
-    for field, value in pairs(fields) do
-      ok, message = db:run("insert into fields values (?, ?, ?, ?)", name, kind, field,
-        value)
-      if not ok then return nil, message end
+  return { name = name, values = values, option = fields.options(record),
+    result = fields.results(record) }
+end
+
+--- A statement that must succeed inside a transaction: its failure is raised, and the
+-- transaction returns it.
+local function run(db, sql, ...)
+  local rows, message, kind = db[sql:find "^select" and "rows" or "run"](db, sql, ...)
+  if not rows then error { message, kind } end
+  return rows
+end
+
+local function forget(db, name)
+  local found = run(db, "select id from runs where folder = ?", name)[1]
+  if not found then return end
+  run(db, "delete from fields where run = ? and name in (select id from names)", found.id)
+  run(db, "delete from runs where id = ?", found.id)
+end
+
+local insert_run = ("insert into runs (folder, stamp, %s) values (%s)"):format(
+  table.concat(columns, ", "), ("?, "):rep(#columns + 1) .. "?")
+
+--- Add the number that a name has in the index to `ids`, those of its kind.
+local function add_name(db, ids, kind, name)
+  run(db, "insert or ignore into names (kind, name) values (?, ?)", kind, name)
+  local found = run(db, "select id from names where kind = ? and name = ?", kind, name)
+  ids[name] = found[1].id
+end
+
+--- Put runs, from read_run, into the index in place of their old rows.
+-- @param known  { option =, result = } the numbers of names so far
+local function put(db, known, list)
+  for _, one in ipairs(list) do
+    forget(db, one.name)
+    run(db, insert_run, table.unpack(one.values, 1, #columns + 2))
+    one.id = run(db, "select last_insert_rowid () as id")[1].id
+  end
+  for kind, ids in pairs(known) do
+    local rows, n = {}, 0
+    for _, one in ipairs(list) do
+      for name, value in pairs(one[kind]) do
+        if not ids[name] then add_name(db, ids, kind, name) end
+        rows[n + 1], rows[n + 2], rows[n + 3] = ids[name], one.id, value
+        n = n + 3
+      end
     end
+    local ok, message, what = db:run_each("insert into fields values (?, ?, ?)", rows)
+    if not ok then error { message, what } end
   end
   return true
 end
 
---- The tables, made if the file is new or of another version, or if `anew`.
-local function prepare(db, path, anew)
-  local found, message, kind = db:rows "pragma user_version"
-  if not found then return nil, message, kind end
-  if found[1].user_version == VERSION and not anew then return true end
+local function new_names() return { option = {}, result = {} } end
+
+--- The tables, indexes, views and triggers of a database, as text.
+local function structure(db)
+  local rows, message, kind = db:rows "select type, name, sql from sqlite_schema"
+  if not rows then return nil, message, kind end
+  local out = {}
+  for i, row in ipairs(rows) do
+    out[i] = table.concat({ row.type, row.name, row.sql }, " ")
+  end
+  table.sort(out)
+  return table.concat(out, "\n")
+end
+
+local function make_tables(db)
+  for _, statement in ipairs(schema) do run(db, statement) end
+  return run(db, "pragma user_version = " .. VERSION)
+end
+
+--- The structure that the tables above give.
+local function right_structure()
+  local db <close> = assert(core.database(":memory:", true))
+  make_tables(db)
+  return assert(structure(db))
+end
+
+--- Make the tables of a new file, or find those of this version.
+-- @return true; or nil, a message and a kind, "foreign" for a database that is no index
+--         of this version
+local function prepare(db, path)
   return transaction(db, function()
-    -- Another process may have been quicker.
-    local again, why = db:rows "pragma user_version"
-    if not again then return nil, why end
-    local version = again[1].user_version
-    if version == VERSION and not anew then return true end
-    if version > VERSION then
+    local found = run(db, "select user_version as version from pragma_user_version")[1]
+    if found.version > VERSION then
       return nil, ("%s: written by a newer sinklab (version %d; this one reads %d)")
-        :format(path, version, VERSION)
+        :format(path, found.version, VERSION)
     end
-    for _, statement in ipairs { "drop table if exists fields",
-      "drop table if exists runs", table.unpack(schema) } do
-      local ok, trouble = db:run(statement)
-      if not ok then return nil, trouble end
+    local there, why, kind = structure(db)
+    if not there then return nil, why, kind end
+    if there == "" and found.version == 0 then
+      make_tables(db)
+    elseif there ~= right_structure() then
+      return nil, path .. ": not an index of runs", "foreign"
     end
-    return db:run("pragma user_version = " .. VERSION)
+    return true
   end)
 end
 
-local function explain(path, message, kind)
-  if kind == "corrupt" then
-    message = message .. "\n  try: sinklab runs rebuild"
-    return nil, message, kind
-  elseif not core.folder_exists(path:match "^(.*)/") then
-    return nil, "no folder " .. path:match "^(.*)/"
+--- Move a file that is no index out of the way of a new one.
+local function set_aside(path)
+  if not core.quiet() then
+    io.stderr:write(("%s: not an index of runs; now %s.aside, and a new one is made\n")
+      :format(path, path))
   end
-  return nil, message, kind
+  os.remove(path .. "-journal")
+  return os.rename(path, path .. ".aside")
 end
 
 --- Open the index of the run directories in `base`, making it if need be.
-local function open(base, anew)
+local function open(base)
   local path = base .. "/" .. index.file
-  local db, message, kind = core.database(path, true)
-  if not db then return explain(path, message, kind) end
-  -- A commit survives a killed process; after a power failure run.json is still there.
-  local ok
-  ok, message, kind = db:rows "pragma synchronous = off"
-  if ok then ok, message, kind = prepare(db, path, anew) end
-  if not ok then
-    db:close()
-    return explain(path, message, kind)
+  local message, kind
+  for _ = 1, 2 do
+    local db, ok
+    db, message, kind = core.database(path, true)
+    if db then
+      -- A commit survives a killed process; after a power failure run.json is there.
+      ok, message, kind = db:rows "pragma synchronous = off"
+      if ok then ok, message, kind = prepare(db, path) end
+      if ok then return db end
+      db:close()
+    end
+    if kind ~= "corrupt" and kind ~= "foreign" or not set_aside(path) then break end
   end
-  return db
+  if not core.folder_exists(base) then return nil, "no folder " .. base end
+  return nil, message, kind
 end
 
 --- Names of the run directories in `base`, sorted.
@@ -237,19 +257,22 @@ local function refresh(db, base)
     end
     known[name] = nil
   end
-  if #changed == 0 and next(known) == nil then return true end
+  local ids = new_names()
+  local work <close> = progress.work("index of " .. base, #changed)
+  for from = 1, #changed, BATCH do
+    local batch = {}
+    for i = from, math.min(from + BATCH - 1, #changed) do
+      local name = changed[i].name
+      batch[#batch + 1] = read_run(name, changed[i].stamp, base .. "/" .. name)
+    end
+    local ok, why, kind = transaction(db, function() return put(db, ids, batch) end)
+    if not ok then return nil, why, kind end
+    work:at(from + #batch - 1)
+    core.stop_if_interrupted()
+  end
+  if next(known) == nil then return true end
   return transaction(db, function()
-    for _, run in ipairs(changed) do
-      local ok, why = put(db, run.name, run.stamp, base .. "/" .. run.name)
-      if not ok then return nil, why end
-    end
-    for name in pairs(known) do
-      for _, statement in ipairs { "delete from fields where folder = ?",
-        "delete from runs where folder = ?" } do
-        local ok, why = db:run(statement, name)
-        if not ok then return nil, why end
-      end
-    end
+    for name in pairs(known) do forget(db, name) end
     return true
   end)
 end
@@ -297,7 +320,9 @@ function index.update(folder, chosen)
   db, message = open(base)
   if not db then return nil, message end
   local ok
-  ok, message = transaction(db, function() return put(db, name, stamp, folder) end)
+  ok, message = transaction(db, function()
+    return put(db, new_names(), { read_run(name, stamp, folder) })
+  end)
   db:close()
   return ok, message
 end
@@ -305,17 +330,16 @@ end
 --- Rebuild the index of `base` from the directories alone.
 -- @return the number of runs, or nil and a message
 function index.rebuild(base)
-  local db, message, kind = open(base, true)
-  if kind == "corrupt" then
-    -- Only now: a file that another process has open is better left in its place.
-    for _, tail in ipairs { "", "-journal" } do
-      os.remove(base .. "/" .. index.file .. tail)
-    end
-    db, message = open(base, true)
-  end
+  local db, message = open(base)
   if not db then return nil, message end
   local ok, rows
-  ok, message = refresh(db, base)
+  ok, message = transaction(db, function()
+    for _, name in ipairs { "fields", "names", "runs" } do
+      run(db, "delete from " .. name)
+    end
+    return true
+  end)
+  if ok then ok, message = refresh(db, base) end
   if ok then rows, message = db:rows "select count (*) as n from runs" end
   db:close()
   return rows and rows[1].n, message

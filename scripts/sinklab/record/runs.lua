@@ -3,6 +3,7 @@ local core = require "sinklab.core"
 local check = require "sinklab.base.check"
 local schema = require "sinklab.base.schema"
 local csv = require "sinklab.base.csv"
+local fields = require "sinklab.record.fields"
 local filter = require "sinklab.record.filter"
 local index = require "sinklab.record.index"
 local live = require "sinklab.record.live"
@@ -11,9 +12,9 @@ local text = require "sinklab.base.text"
 local methods, Runs = {}, { __name = "sinklab.runs" }
 Runs.__index = methods
 
---- Runs without the index's own columns.
+--- Runs without columns of the index itself.
 local function shown(rows, message)
-  for _, row in ipairs(rows or {}) do row.stamp = nil end
+  for _, row in ipairs(rows or {}) do row.id, row.stamp = nil, nil end
   return rows, message
 end
 
@@ -145,8 +146,8 @@ methods.compare = schema.func("runs:compare", {
   local right, folder_b = self:show(b)
   if not right then return nil, folder_b end
   return { a = folder_a, b = folder_b,
-    options = differences(index.options(left), index.options(right)),
-    results = differences(index.results(left), index.results(right), true) }
+    options = differences(fields.options(left), fields.options(right)),
+    results = differences(fields.results(left), fields.results(right), true) }
 end)
 
 methods.best = schema.func("runs:best", {
@@ -192,13 +193,13 @@ methods.csv = schema.func("runs:csv", {
   if not db then return nil, trouble end
   local list, message = select_runs(db, o.where)
   if not list then return nil, message end
-  local fields
-  fields, message = db:rows [[select folder, kind || '.' || name as name, value
-    from fields]]
-  if not fields then return nil, message end
+  local values
+  values, message = db:rows [[select folder, kind || '.' || n.name as name, value
+    from fields f join names n on n.id = f.name join runs r on r.id = f.run]]
+  if not values then return nil, message end
   local of, names = {}, {}
   for _, run in ipairs(list) do of[run.folder] = {} end
-  for _, f in ipairs(fields) do
+  for _, f in ipairs(values) do
     if of[f.folder] then
       if not names[f.name] then
         names[f.name] = true

@@ -98,7 +98,7 @@ local function shown(values, all)
 end
 
 local function show(words, given)
-  local index = require "sinklab.record.index"
+  local fields = require "sinklab.record.fields"
   local record, where = must(open(given):show(words[1]))
   if given.json then return print(json.encode(record)) end
   print(("%s\n%s, %s, %s s, %s, %s threads, %s, sinklab %s"):format(where,
@@ -106,7 +106,7 @@ local function show(words, given)
     number(record.threads), cell(record.isa), cell(record.sinklab)))
   if record.error then print("error: " .. tostring(record.error)) end
   for _, part in ipairs { "options", "results" } do
-    local rows, values = {}, index[part](record)
+    local rows, values = {}, fields[part](record)
     local names, left = shown(values, given.all)
     for i, name in ipairs(names) do rows[i] = { name, cell(values[name]) } end
     if #rows > 0 then print("\n" .. text.table({ part, "" }, rows)) end
