@@ -75,15 +75,22 @@ static int parse (arguments *a, int argc, char **argv, sl_error *e) {
   return 0;
 }
 
-/* Lua: finish (status, message) of sinklab.record.run -> true if every claim
-** held. */
+/* How a script ended, for the record of its run. */
+typedef struct ending {
+  const char *outcome, *text;
+} ending;
+
+/* Lua: finish (status, message) of sinklab.record.run with an ending -> true if
+** every claim held. Strings are made in here, where a lack of memory is an
+** error like others. */
 static int finish (lua_State *L) {
+  const ending *end = lua_touserdata (L, 1);
   lua_getglobal (L, "require");
   lua_pushliteral (L, "sinklab.record.run");
   lua_call (L, 1, 1);
   lua_getfield (L, -1, "finish");
-  lua_pushvalue (L, 1);
-  lua_pushvalue (L, 2);
+  lua_pushstring (L, end->outcome);
+  lua_pushstring (L, end->text);
   lua_call (L, 2, 1);
   return 1;
 }
@@ -123,19 +130,19 @@ static int start (sl_session *s, const arguments *a) {
 static int conclude (sl_session *s, int code) {
   lua_State *L = s->L;
   int status = OK, held = 1, signal_number = sl_interrupted;
-  const char *outcome = "complete", *text = NULL;
+  ending end = { "complete", NULL };
   sl_session_calm (s);
+  sl_session_free_reserve (s);
   if (signal_number)
-    outcome = "interrupted", status = SIGNALLED + signal_number;
+    end.outcome = "interrupted", status = SIGNALLED + signal_number;
   else if (code != LUA_OK && !sl_session_quits (s, -1, &status))
-    outcome = "failed", status = ERROR;
-  if (code != LUA_OK && status != OK) text = lua_tostring (L, -1);
+    end.outcome = "failed", status = ERROR;
+  if (code != LUA_OK && status != OK) end.text = lua_tostring (L, -1);
   flush_output ();
-  if (text) complain (text);
+  if (end.text) complain (end.text);
   lua_pushcfunction (L, finish);
-  lua_pushstring (L, outcome);
-  lua_pushstring (L, text);
-  code = sl_session_call (s, 2, 1);
+  lua_pushlightuserdata (L, &end);
+  code = sl_session_call (s, 1, 1);
   if (code != LUA_OK) {
     complain (lua_tostring (L, -1));
     return status == OK ? ERROR : status;

@@ -1,5 +1,6 @@
 /* check_pool.c - every index once, on a promised worker; help, sleep and
 ** wake. */
+#include "base/interrupt.h"
 #include "base/memory_test.h"
 #include "base/pool.h"
 #include "support/suite.h"
@@ -14,7 +15,7 @@ enum { MOST = 40 };
 typedef struct record {
   int runs[MOST], by[MOST]; /* of each index */
   pthread_t thread[MOST];   /* of each worker */
-  int blocked[MOST];        /* worker has SIGINT and SIGTERM blocked */
+  int blocked[MOST];        /* worker has sl_stop_signals blocked */
   int meeting;              /* tasks that wait for each other; 0: none do */
   atomic_int here, done;
 } record;
@@ -30,8 +31,9 @@ static void note (void *context, int index, int worker) {
   r->runs[index]++;
   r->by[index] = worker;
   r->thread[worker] = pthread_self ();
-  r->blocked[worker] =
-      sigismember (&set, SIGINT) && sigismember (&set, SIGTERM);
+  r->blocked[worker] = 1;
+  for (const int *number = sl_stop_signals; *number; number++)
+    if (!sigismember (&set, *number)) r->blocked[worker] = 0;
   atomic_fetch_add (&r->here, 1);
   wait_for (&r->here, r->meeting);
 }

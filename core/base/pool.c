@@ -8,6 +8,7 @@
 ** before its last look at the atomic, a waker looks at 'asleep' after changing
 ** the atomic, both in sequential order: one of them sees the other. */
 #include "base/pool.h"
+#include "base/interrupt.h"
 #include "base/memory.h"
 #include <pthread.h>
 #include <signal.h>
@@ -140,14 +141,13 @@ static int processors (void) {
   return (int)sysconf (_SC_NPROCESSORS_ONLN);
 }
 
-/* Start the threads with SIGINT and SIGTERM blocked: those are for the thread
-** that polls sl_interrupted. Returns 0 or an error number. */
+/* Start the threads with sl_stop_signals blocked: those are for the thread that
+** polls sl_interrupted. Returns 0 or an error number. */
 static int start (sl_pool *pool) {
   sigset_t ours, before;
   int code = 0;
   sigemptyset (&ours);
-  sigaddset (&ours, SIGINT);
-  sigaddset (&ours, SIGTERM);
+  sl_stop_signals_add (&ours);
   pthread_sigmask (SIG_BLOCK, &ours, &before);
   while (pool->started < pool->workers - 1) {
     worker *w = &pool->worker[pool->started + 1];

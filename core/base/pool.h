@@ -10,7 +10,7 @@ enum { SL_POOL_MOST = 1024 };
 
 /* 'workers' 1..SL_POOL_MOST counts the calling thread, which works too; 0 means
 ** as many as the process may use. NULL and a sentence when a thread cannot be
-** made. The threads do not take SIGINT and SIGTERM. A pool does not survive
+** made. The threads do not take sl_stop_signals. A pool does not survive
 ** fork: a child makes its own. */
 sl_pool *sl_pool_new (int workers, sl_error *e);
 void sl_pool_free (sl_pool *pool); /* NULL is allowed */

@@ -84,8 +84,7 @@ static int spawn (pid_t *pid, char *const *argv, int input) {
   sigemptyset (&none);
   sigemptyset (&plain);
   sigaddset (&plain, SIGPIPE);
-  sigaddset (&plain, SIGINT);
-  sigaddset (&plain, SIGTERM);
+  sl_stop_signals_add (&plain);
   posix_spawn_file_actions_init (&files);
   posix_spawn_file_actions_adddup2 (&files, input, STDIN_FILENO);
   posix_spawn_file_actions_adddup2 (&files, STDERR_FILENO, STDOUT_FILENO);

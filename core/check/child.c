@@ -20,11 +20,12 @@ typedef struct shared {
 
 /* Signals end the child at once, whatever handlers this process has. */
 static void plain_signals (void) {
-  static const int signals[] = { SIGINT, SIGTERM, SIGSEGV, SIGBUS,
-                                 SIGFPE, SIGILL,  SIGABRT, SIGTRAP };
+  static const int signals[] = { SIGSEGV, SIGBUS,  SIGFPE,
+                                 SIGILL,  SIGABRT, SIGTRAP };
   const struct rlimit none = { 0, 0 };
   for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
     signal (signals[i], SIG_DFL);
+  sl_stop_signals_handle (SIG_DFL);
   setrlimit (RLIMIT_CORE, &none);
 }
 

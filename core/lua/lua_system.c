@@ -9,7 +9,8 @@
 #include "lua/session.h"
 #include <dirent.h>
 #include <errno.h>
-#include <poll.h>
+#include <limits.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <time.h>
@@ -111,10 +112,8 @@ static int system_is_terminal (lua_State *L) {
 static int system_read_line (lua_State *L) {
   luaL_Buffer line;
   luaL_buffinit (L, &line);
-  while (!sl_interrupted) {
-    struct pollfd in = { STDIN_FILENO, POLLIN, 0 };
+  while (sl_wait_to_read (STDIN_FILENO)) {
     char c;
-    if (poll (&in, 1, 100) <= 0) continue;
     if (read (STDIN_FILENO, &c, 1) <= 0) break;
     if (c == '\n') {
       luaL_pushresult (&line);
@@ -289,6 +288,14 @@ static int system_this_process (lua_State *L) {
   return 2;
 }
 
+/* process_lives (number) -> whether this machine has such a process. */
+static int system_process_lives (lua_State *L) {
+  lua_Integer pid = luaL_checkinteger (L, 1);
+  lua_pushboolean (L, pid > 0 && pid <= INT_MAX &&
+                          (kill ((pid_t)pid, 0) == 0 || errno != ESRCH));
+  return 1;
+}
+
 void sl_lua_open_system (lua_State *L) {
   static const luaL_Reg functions[] = {
     { "raise", system_raise },
@@ -317,6 +324,7 @@ void sl_lua_open_system (lua_State *L) {
     { "lock_folder", system_lock_folder },
     { "folder_locked", system_folder_locked },
     { "this_process", system_this_process },
+    { "process_lives", system_process_lives },
     { NULL, NULL },
   };
   static const luaL_Reg lock_methods[] = { { "release", lock_release },

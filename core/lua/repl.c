@@ -1,6 +1,7 @@
 /* repl.c - the prompt: read, run, print. */
 #include "lua/repl.h"
 #include "base/file.h"
+#include "base/interrupt.h"
 #include "lua/lua_common.h"
 #include <errno.h>
 #include <histedit.h>
@@ -48,9 +49,15 @@ static int read_key (EditLine *line, wchar_t *key) {
   memset (&state, 0, sizeof state);
   for (;;) {
     char byte;
-    ssize_t n = read (STDIN_FILENO, &byte, 1);
+    ssize_t n;
     size_t used;
-    if (n < 0 && errno == EINTR) continue;
+    if (!sl_wait_to_read (STDIN_FILENO)) {
+      if (sl_interrupted != SIGINT) return -1;
+      sl_interrupted = 0;
+      byte = CTRL_C;
+      n = 1;
+    } else
+      n = read (STDIN_FILENO, &byte, 1);
     if (n <= 0) return (int)n;
     if (byte == TAB) {
       if (complete (editor_of (line), key)) return 1;
@@ -252,9 +259,7 @@ static int read_input (editor *ed, int *silent) {
     int n = 0;
     const char *line;
     ed->before = lua_tostring (L, base);
-    signal (SIGTERM, SIG_DFL); /* nothing runs: it may end us here */
     line = el_gets (ed->line, &n);
-    sl_session_watch (s);
     if (line && n > 0 && line[0] == CTRL_C) {
       lua_settop (L, base - 1);
       return 1;
@@ -318,12 +323,13 @@ static int converse (sl_session *s) {
 /* Lua: the whole of the standard input. */
 static int read_all (lua_State *L) {
   luaL_Buffer text;
-  size_t n;
+  ssize_t n;
   luaL_buffinit (L, &text);
-  do {
-    n = fread (luaL_prepbuffer (&text), 1, LUAL_BUFFERSIZE, stdin);
-    luaL_addsize (&text, n);
-  } while (n > 0);
+  while (sl_wait_to_read (STDIN_FILENO)) {
+    n = read (STDIN_FILENO, luaL_prepbuffer (&text), LUAL_BUFFERSIZE);
+    if (n <= 0) break;
+    luaL_addsize (&text, (size_t)n);
+  }
   luaL_pushresult (&text);
   return 1;
 }
@@ -332,6 +338,10 @@ static int run_input (sl_session *s) {
   int code;
   lua_pushcfunction (s->L, read_all);
   code = sl_session_call (s, 0, 1);
+  if (sl_interrupted) { /* half a program is not run */
+    lua_pushliteral (s->L, "interrupted");
+    return LUA_ERRRUN;
+  }
   if (code == LUA_OK) code = ask (s, "piped", 1, 1);
   return code == LUA_OK ? evaluate (s, 0) : code;
 }

@@ -1,13 +1,15 @@
 /* session.c - a Lua state with sinklab in it, and how code is run in it. */
 #include "lua/session.h"
 #include "base/file.h"
+#include "base/interrupt.h"
 #include "base/memory.h"
 #include "lua/lua_common.h"
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 static const size_t LARGEST_SOURCE = 64u << 20;
+/* Bytes for the modules that close a record, the record as text, and a report. */
+static const size_t RESERVE = 16u << 20;
 
 /* Source text. */
 
@@ -171,8 +173,9 @@ static int open_context (sl_session *s, int threads, sl_error *e) {
 int sl_session_open (sl_session *s, int threads, sl_error *e) {
   lua_State *L;
   if (open_context (s, threads, e) != 0) return -1;
+  s->reserve = malloc (RESERVE); /* never touched: costs no memory yet */
   L = luaL_newstate ();
-  if (!L) return sl_fail (e, "not enough memory to start Lua");
+  if (!L || !s->reserve) return sl_fail (e, "not enough memory to start Lua");
   return open_in (s, L, open_state, e);
 }
 
@@ -186,10 +189,15 @@ int sl_session_join (sl_session *s, lua_State *L, int threads, sl_error *e) {
   return -1;
 }
 
+void sl_session_free_reserve (sl_session *s) {
+  free (s->reserve);
+  s->reserve = NULL;
+}
+
 void sl_session_close (sl_session *s) {
+  sl_session_free_reserve (s);
   if (s->L) {
-    signal (SIGINT, SIG_DFL);
-    signal (SIGTERM, SIG_DFL);
+    sl_stop_signals_handle (SIG_DFL);
     lua_close (s->L);
   }
   s->L = NULL;

@@ -16,6 +16,7 @@ typedef struct sl_session {
   lua_State *failed;  /* NULL, or the thread of a function that raised an error
                       ** while C code ran it; the error is on top of its
                       ** stack */
+  void *reserve;      /* for sl_session_free_reserve */
   int traceback;      /* 1: errors end with a Lua traceback */
   int quiet;          /* 1: errors and failed claims only */
   char scripts[SL_PATH]; /* holds sinklab/ and experiments/ */
@@ -51,7 +52,7 @@ int sl_session_load (sl_session *s, const char *path, const char *shown,
 ** the running Lua thread, so that a signal reaches it. */
 void sl_session_coroutines (lua_State *L);
 
-/* SIGINT, SIGTERM and the first SIGPIPE set sl_interrupted and raise an error in
+/* sl_stop_signals and the first SIGPIPE set sl_interrupted and raise an error in
 ** the running Lua code 100000 instructions later: before that, a library
 ** function whose C loop was stopped stores its results. */
 void sl_session_watch (sl_session *s);
@@ -60,6 +61,9 @@ void sl_session_watch (sl_session *s);
 void sl_session_patience (int presses);
 /* Count the 100000 instructions from now on. */
 void sl_session_grace (lua_State *L);
+/* Give back the memory that is kept for closing the record of a run after the
+** script has used up all other. */
+void sl_session_free_reserve (sl_session *s);
 /* Forget an interrupt that has been reported. */
 void sl_session_calm (sl_session *s);
 

@@ -98,11 +98,10 @@ void sl_session_coroutines (lua_State *L) {
   lua_pop (L, 1);
 }
 
-/* Signals. The handler of base/interrupt.c sets the flag; ours calls it, then
-** asks Lua to stop. lua_sethook may be called from a signal handler. */
+/* Signals. Our handler sets the flag by sl_interrupt, then asks Lua to stop.
+** lua_sethook may be called from a signal handler. */
 
 static running bottom;
-static struct sigaction base_action[2]; /* SIGINT, SIGTERM */
 static volatile sig_atomic_t grace = INTERRUPT_GRACE, patience;
 
 static void stop_soon (void);
@@ -146,7 +145,7 @@ static void on_signal (int number) {
     errno = code;
     return;
   }
-  base_action[number == SIGTERM].sa_handler (number);
+  sl_interrupt (number);
   stop_soon ();
 }
 
@@ -159,14 +158,11 @@ static void on_pipe (int number) {
 }
 
 void sl_session_watch (sl_session *s) {
-  struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
-  sl_interrupt_install ();
+  struct sigaction action = { .sa_handler = on_pipe, .sa_flags = SA_RESTART };
   sigemptyset (&action.sa_mask);
   bottom.L = s->L;
   top_running = &bottom;
-  sigaction (SIGINT, &action, &base_action[0]);
-  sigaction (SIGTERM, &action, &base_action[1]);
-  action.sa_handler = on_pipe;
+  sl_stop_signals_handle (on_signal);
   sigaction (SIGPIPE, &action, NULL);
 }
 

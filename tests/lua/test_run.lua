@@ -207,7 +207,7 @@ check.test("a directory that cannot be made", function()
   check.contains(r.err, "file/below")
 end)
 
-for signal, code in pairs { INT = 130, TERM = 143 } do
+for signal, code in pairs { INT = 130, TERM = 143, HUP = 129, XFSZ = 153 } do
   check.test("SIG" .. signal .. " ends the script and the record says so", function()
     process.write(folder .. "/s.lua", begin
       .. 'run:claim("a", 1, "<", 2)\nprint "ready" io.stdout:flush()\nwhile true do end')
@@ -221,6 +221,51 @@ for signal, code in pairs { INT = 130, TERM = 143 } do
     check.equal(#t.claims, 1)
   end)
 end
+
+check.test("a file over the size limit ends the script", function()
+  process.write(folder .. "/s.lua", begin .. [[
+    io.stdout:write "ready" io.stdout:flush()
+    local f = io.open("o/large", "w")
+    while true do f:write(("x"):rep(1000)) end]])
+  local r = process.shell(("cd '%s' && ulimit -f 64 && '%s' run s --out=o"):format(folder,
+    os.getenv "SINKLAB_BINARY"))
+  check.equal(r.code, 153, r.err)
+  check.equal(record().status, "interrupted")
+end)
+
+check.test("out of memory: the record says so", function()
+  local binary = os.getenv "SINKLAB_BINARY"
+  local search = "LC_ALL=C grep -q '__[at]san_init' '" .. binary .. "'"
+  if process.shell(search).code == 0 then return end -- it maps more
+  process.write(folder .. "/s.lua", begin .. [[
+    local kept = {}
+    rawset(_G, "kept", kept) -- garbage collection does not help
+    while true do kept[#kept + 1] = ("x"):rep(1000 + #kept % 7) end]])
+  for _, size in ipairs { 200, 260 } do -- MB
+    local r = process.shell(("cd '%s' && ulimit -v %d && '%s' run s --out=o --threads=1")
+      :format(folder, size * 1000, binary))
+    check.equal(r.code, 1, r.err)
+    check.contains(r.err, "not enough memory")
+    check.equal({ record().status, record().error }, { "failed", "not enough memory" })
+  end
+end)
+
+check.test("temporary files of a process that was killed are removed", function()
+  process.write(folder .. "/s.lua", begin)
+  local me = select(2, require "sinklab.core".this_process())
+  process.shell(([[mkdir -p '%s/o' && cd '%s/o' && sh -c 'echo $$' >pid
+    touch run.json.$(cat pid)-0.tmp run.json.%d-0.tmp notes.tmp]]):format(folder, folder,
+    me))
+  check.equal(process.run({ "run", "s", "--out=o" }, { folder = folder }).code, 0)
+  local names = {}
+  for _, name in ipairs(require "sinklab.core".folder(folder .. "/o")) do
+    names[name] = true
+  end
+  check.equal(names["run.json." .. me .. "-0.tmp"], true)
+  check.equal(names["run.json." .. process.read(folder .. "/o/pid"):match "%d+"
+    .. "-0.tmp"], nil)
+  check.equal(names["notes.tmp"], true)
+end)
 
 check.test("a reader that goes away ends the script, and the record says so",
   function()

@@ -43,8 +43,9 @@ local sections = {
     { "1", "An error: one or two lines on standard error say what, which value, what was "
       .. "allowed and where." },
     { "2", "It ran, and a claim did not hold." },
-    { "130, 141, 143", "Ended by Ctrl-C, by a closed pipe or by SIGTERM. Training stops "
-      .. "between steps; the record is saved and says interrupted." } },
+    { "128 + N", "Ended by signal N: Ctrl-C (130), a closed pipe (141), SIGTERM (143), "
+      .. "SIGHUP (129), SIGXFSZ (153). Training stops between steps; the record is saved "
+      .. "and says interrupted." } },
   { "ENVIRONMENT",
     { "SINKLAB_ISA", "The instruction set to use instead of the best one: x86-64, "
       .. "x86-64-v3 or x86-64-v4 (on arm64: arm64)." },

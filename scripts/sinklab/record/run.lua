@@ -311,6 +311,15 @@ local function new_folder(script)
   end
 end
 
+--- Remove the temporary files that a process left here which was killed while it wrote.
+-- Their names have its number (core.file_write).
+local function sweep(folder)
+  for _, name in ipairs(core.folder(folder) or {}) do
+    local pid = math.tointeger(name:match "%.(%d+)%-%d+%.tmp$")
+    if pid and not core.process_lives(pid) then os.remove(folder .. "/" .. name) end
+  end
+end
+
 --- Open the run of a context (cli/context.lua): its script, shown, out and options.
 function module.open(context)
   if open and context.script then
@@ -327,6 +336,7 @@ function module.open(context)
   elseif not lock then
     io.stderr:write(why .. ": nothing keeps other processes out of this folder\n")
   end
+  sweep(folder)
   local labels = {} -- of results, in the order of adding
   local host, pid = core.this_process()
   local seed, dtype = rawget(values, "seed"), rawget(values, "dtype")

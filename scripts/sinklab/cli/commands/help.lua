@@ -26,7 +26,8 @@ local function overview()
   print [[
 
 Exit status: 0 it ran and every claim held, 1 an error, 2 it ran and a claim
-did not hold, 130, 141 or 143 ended by Ctrl-C, a closed pipe or SIGTERM.]]
+did not hold, 128 + N ended by signal N: Ctrl-C (130), a closed pipe (141),
+SIGTERM (143), SIGHUP (129), SIGXFSZ (153).]]
 end
 
 return {
