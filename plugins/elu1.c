@@ -22,12 +22,18 @@ static const sl_option options[] = {
   { 0 }
 };
 
+/* The least shift beside eps, where exp (-shift) is finite. */
+static real least_shift (const config *o) {
+  return o->eps > 0 ? 9 - SL_EXP_HIGH : -SL_MAX_REAL;
+}
+
 /* a_i = phi (s_i) / exp (shift), (n); returns 1 / D, so that w = a / D. */
 static real features (const sl_call *c, int n, const real *restrict s,
                       real *restrict a) {
   const config *o = c->config;
   const real max = sl_row_max (n, s);
-  const real shift = o->normalise && max < 0 ? max : 0;
+  const real least = least_shift (o), low = max < least ? least : max;
+  const real shift = o->normalise && max < 0 ? low : 0;
   real sum;
   for (int i = 0; i < n; i++) {
     const real below = sl_expv (s[i] - shift);
@@ -65,7 +71,9 @@ static sl_lanes features_block (const sl_call *c, int n, const real *s,
   const config *o = c->config;
   const sl_lanes zero = { 0 };
   sl_lanes shift = zero, sum = zero;
-  if (o->normalise) shift = sl_lanes_min (sl_keys_max (n, s), zero);
+  if (o->normalise)
+    shift = sl_lanes_max (sl_splat (least_shift (o)),
+                          sl_lanes_min (sl_keys_max (n, s), zero));
   for (int j = 0; j < n; j++) {
     const sl_lanes x = sl_load (s + sl_at (j, 0));
     const sl_lanes y =

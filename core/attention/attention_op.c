@@ -200,6 +200,7 @@ static int units (const void *attr, const sl_view *in) {
   return pairs * a->heads * a->d_head < SMALL ? 1 : a->heads;
 }
 
-SL_OP (attention, .min_in = 3, .max_in = 6, .flags = SL_OP_ASSIGNS,
+SL_OP (attention, .min_in = 3, .max_in = 6,
+       .flags = SL_OP_ASSIGNS | SL_OP_FLUSHES | SL_OP_OBSERVED,
        .attr_size = sizeof (sl_attention_attr), .shapes = shapes,
        .units = units, .forward = forward, .backward = backward);

@@ -179,5 +179,6 @@ static int units (const void *attr, const sl_view *in) {
 }
 
 SL_OP (mixer, .min_in = 1, .max_in = SL_MAX_IN,
+       .flags = SL_OP_FLUSHES | SL_OP_OBSERVED,
        .attr_size = sizeof (sl_attention_attr), .shapes = shapes,
        .units = units, .forward = forward, .backward = backward);

@@ -8,6 +8,7 @@
 ** before its last look at the atomic, a waker looks at 'asleep' after changing
 ** the atomic, both in sequential order: one of them sees the other. */
 #include "base/pool.h"
+#include "base/denormals.h"
 #include "base/interrupt.h"
 #include "base/memory.h"
 #include <pthread.h>
@@ -45,6 +46,7 @@ struct sl_pool {
   void (*task) (void *context, int index, int worker);
   void *context;
   int n, stop;
+  sl_denormals denormals; /* the caller's treatment */
   /* Apart, so that spinning on one does not slow the other. */
   _Alignas(64) atomic_uint round;
   _Alignas(64) atomic_uint pending;
@@ -119,6 +121,7 @@ static void *work (void *argument) {
   for (;;) {
     seen = wait_while (&pool->begin, &pool->round, seen, pool->spins);
     if (pool->stop) return NULL;
+    sl_denormals_set (pool->denormals);
     run_tasks (pool, self->number);
     if (atomic_fetch_sub (&pool->pending, 1) == 1) wake (&pool->end);
   }
@@ -231,6 +234,7 @@ void sl_pool_run (sl_pool *pool, int n,
     for (int i = 0; i < n; i++) task (context, i, 0);
     return;
   }
+  pool->denormals = sl_denormals_current ();
   deal (pool);
   atomic_store (&pool->pending, left);
   atomic_fetch_add (&pool->round, 1);

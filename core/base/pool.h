@@ -22,8 +22,8 @@ int sl_pool_workers (const sl_pool *pool);
 ** with a contiguous range, the first n % workers one longer, so that buffers
 ** stay warm; a worker that is done takes from the ranges of others, because
 ** processors differ in speed from one moment to the next. Results must not
-** depend on who runs what. Worker 0 is the caller. Not reentrant; one caller at
-** a time. */
+** depend on who runs what. Worker 0 is the caller, whose treatment of denormals
+** (denormals.h) the others take over. Not reentrant; one caller at a time. */
 void sl_pool_run (sl_pool *pool, int n,
                   void (*task) (void *context, int index, int worker),
                   void *context);

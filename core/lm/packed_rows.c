@@ -1,5 +1,6 @@
 /* packed_rows.c - the product with a few rows of a quantised matrix. */
 #include "lm/packed_rows.h"
+#include "base/denormals.h"
 #include "base/number.h"
 #include "lm/dequantize.h"
 #include "ops/gemm.h"
@@ -26,6 +27,16 @@ static int is_plain (const sl_packed_rows *p) {
   return p->kind == kind && (uintptr_t)p->w % sizeof (real) == 0;
 }
 
+/* Adds n of the products of every number of y, or assigns them. The numbers of w
+** are as stored; only the product takes denormals for zero. */
+static void product (const sl_packed_rows *p, ptrdiff_t k, ptrdiff_t n,
+                     const real *w, ptrdiff_t w_row, real keep, real *rest) {
+  const sl_denormals before = sl_denormals_set (SL_DENORMALS_FLUSH);
+  SL_GEMM (p->rows, p->columns, n, 1, (const real *)p->x + k, p->x_row, 1, w, 1,
+           w_row, keep, p->y, p->y_row, rest);
+  sl_denormals_set (before);
+}
+
 static void multiply (const sl_packed_rows *p) {
   const sl_dequantize dequantize = SL (sl_dequantizers).of[p->kind];
   const ptrdiff_t most = sl_min (STRIP, p->in);
@@ -38,8 +49,7 @@ static void multiply (const sl_packed_rows *p) {
     keep = 1;
   }
   if (is_plain (p) || p->in == 0) {
-    SL_GEMM (p->rows, p->columns, p->in, 1, p->x, p->x_row, 1,
-             (const real *)p->w, 1, p->in, keep, y, p->y_row, rest);
+    product (p, 0, p->in, (const real *)p->w, p->in, keep, rest);
     return;
   }
   for (ptrdiff_t k = 0; k < p->in; k += most, keep = 1) {
@@ -47,8 +57,7 @@ static void multiply (const sl_packed_rows *p) {
     const char *from = p->w + k / p->block * p->bytes;
     for (ptrdiff_t j = 0; j < p->columns; j++)
       dequantize (from + (size_t)j * p->w_row, n / p->block, strip + j * n);
-    SL_GEMM (p->rows, p->columns, n, 1, (const real *)p->x + k, p->x_row, 1,
-             strip, 1, n, keep, y, p->y_row, rest);
+    product (p, k, n, strip, n, keep, rest);
   }
 }
 

@@ -5,6 +5,7 @@
 ** lua_pcall and never jumps over the C code of a replay. The error stays on
 ** that thread's stack until sl_lua_raise raises it again where the replay was
 ** asked for. */
+#include "base/denormals.h"
 #include "base/interrupt.h"
 #include "lua/lua_tensor.h"
 #include "lua/session.h"
@@ -62,7 +63,9 @@ static void forward (const sl_run *r) {
   lua_sethook (f->L, poll, LUA_MASKCOUNT, POLL);
   c->recording = NULL;
   f->busy = 1;
+  const sl_denormals before = sl_denormals_set (SL_DENORMALS_KEEP);
   status = lua_pcall (f->L, 3, 0, 0);
+  sl_denormals_set (before);
   f->busy = 0;
   c->recording = recording;
   if (status != LUA_OK) {

@@ -119,5 +119,5 @@ static void backward (const sl_run *r) {
 }
 
 SL_OP (linear, .min_in = 2, .max_in = 3, .arguments = SL_ARGS_INPUTS,
-       .flags = SL_OP_ASSIGNS, .shapes = shapes, .forward = forward,
-       .backward = backward);
+       .flags = SL_OP_ASSIGNS | SL_OP_FLUSHES, .shapes = shapes,
+       .forward = forward, .backward = backward);

@@ -92,5 +92,6 @@ static void backward (const sl_run *r) {
                        r->scratch);
 }
 
-SL_OP (matmul, .min_in = 2, .max_in = 2, .arguments = SL_ARGS_INPUTS,
-       .shapes = shapes, .forward = forward, .backward = backward);
+SL_OP (matmul, .min_in = 2, .max_in = 2, .flags = SL_OP_FLUSHES,
+       .arguments = SL_ARGS_INPUTS, .shapes = shapes, .forward = forward,
+       .backward = backward);

@@ -60,7 +60,9 @@ enum {
   /* the gradient of an input of the result's shape is that of the result,
   ** number by number */
   SL_OP_GRAD_IS_IDENTITY = 16,
-  SL_OP_FUNCTION = 32 /* lab.op (...) only, no method of tensors */
+  SL_OP_FUNCTION = 32, /* lab.op (...) only, no method of tensors */
+  SL_OP_FLUSHES = 64,  /* a product: denormals are zero (base/denormals.h), */
+  SL_OP_OBSERVED = 128 /* except while an observer is shown its weights */
 };
 
 /* How a script passes the arguments. 'axis' counts from 1, or backwards from
@@ -93,6 +95,10 @@ typedef struct sl_op {
   /* NULL, or: a program that was recorded with these attributes is freed. */
   void (*release) (const void *attr);
 } sl_op;
+
+/* Run op.forward or op.backward, with the op's treatment of denormals. */
+void sl_op_run (const sl_op *op, void (*kernel) (const sl_run *r),
+                const sl_run *r);
 
 /* SL_OP (name, .min_in = 1, ...); defines an op, in the first column of its
 ** file: from these lines the build makes the list of all ops

@@ -60,7 +60,7 @@ static void run_piece (void *context, int index, int worker) {
   run.scratch = (char *)run.scratch + (size_t)index * all->scratch;
   run.from = (int)((long)all->units * index / all->pieces);
   run.to = (int)((long)all->units * (index + 1) / all->pieces);
-  all->op->forward (&run);
+  sl_op_run (all->op, all->op->forward, &run);
 }
 
 static void cut_up (sl_context *c, const sl_op *op, const void *attr,
@@ -141,7 +141,7 @@ int sl_apply (sl_context *c, const sl_op *op, const void *attr, int n_in,
   if (all.pieces > 1)
     sl_pool_run (c->pool, all.pieces, run_piece, &all);
   else
-    op->forward (&run);
+    sl_op_run (op, op->forward, &run);
   if (failure.text[0] != '\0') {
     sl_free (node.operand);
     sl_fail (e, "%s", failure.text);

@@ -263,10 +263,10 @@ size_t sl_replica_bytes (const sl_replica *r) {
 
 /* Run one kernel; with a profile, 'side' (0 forward, 1 backward) of node i gets
 ** the time it takes. */
-static void run_node (const sl_replica *r, size_t i, int side,
-                      void (*kernel) (const sl_run *run)) {
+static void run_node (const sl_replica *r, size_t i, int side) {
+  const sl_op *op = r->program->node[i].op;
   const double from = r->seconds != NULL ? sl_now () : 0;
-  kernel (&r->run[i]);
+  sl_op_run (op, side ? op->backward : op->forward, &r->run[i]);
   if (r->seconds != NULL) r->seconds[2 * i + (size_t)side] += sl_now () - from;
 }
 
@@ -286,12 +286,11 @@ void sl_replica_times (const sl_replica *r, size_t node, double *forward,
 }
 
 int sl_replica_forward (sl_replica *r, const sl_draw *draw, void *observer) {
-  const sl_node *node = r->program->node;
   r->draw = draw != NULL ? *draw : (sl_draw){ 0 };
   r->error.text[0] = '\0';
   for (size_t i = 0; i < r->n_nodes; i++) {
     r->run[i].observer = observer;
-    run_node (r, i, 0, node[i].op->forward);
+    run_node (r, i, 0);
     if (r->error.text[0] != '\0') return -1;
   }
   return 0;
@@ -316,7 +315,6 @@ static void start_backward (const sl_replica *r, double seed) {
 }
 
 void sl_replica_backward (sl_replica *r, double seed) {
-  const sl_node *node = r->program->node;
   size_t z = 0;
   if (r->loss == NULL) return;
   start_backward (r, seed);
@@ -327,7 +325,7 @@ void sl_replica_backward (sl_replica *r, double seed) {
     run->assigns = r->assigns[i] &
                    (r->of_locals[i] | (r->bound_is_new ? r->of_bound[i] : 0u));
     run->observer = NULL;
-    run_node (r, r->back[i], 1, node[r->back[i]].op->backward);
+    run_node (r, r->back[i], 1);
   }
   r->bound_is_new = 0;
 }

@@ -1,5 +1,6 @@
 /* step.c - one training step: replay the shards, sum, update. */
 #include "base/clock.h"
+#include "base/denormals.h"
 #include "base/memory.h"
 #include "train/trainer.h"
 #include <math.h>
@@ -179,7 +180,9 @@ int sl_trainer_evaluate (sl_trainer *t, long samples, double *loss,
                     samples, t->spec.shard);
   job.result = sl_alloc ((size_t)job.shards, sizeof *job.result);
   if (job.result == NULL) return sl_fail (e, "evaluate: no memory");
+  const sl_denormals before = sl_denormals_set (SL_DENORMALS_FLUSH);
   spread (t, t->replicas, run_evaluation, &job);
+  sl_denormals_set (before);
   if (!failed (t)) reduce (job.result, job.shards, loss, max_abs_error);
   sl_free (job.result);
   return failed (t) ? sl_fail (e, "evaluate: %s", sl_trainer_error (t)->text)

@@ -142,7 +142,8 @@ void sl_trainer_free (sl_trainer *t); /* NULL is allowed */
 ** something is not finite or fails, that step's update is not applied: as in
 ** the paper's code the model that passed the test is the model that is kept.
 ** Update number s (from 1) draws with { seed, s, index of the sequence }. No
-** allocation, no Lua unless the program calls it. */
+** allocation, no Lua unless the program calls it. Denormal numbers are zero
+** (base/denormals.h). */
 void sl_trainer_run (sl_trainer *t, long until_step, double seconds,
                      sl_progress *p);
 const sl_error *sl_trainer_error (const sl_trainer *t); /* SL_STOP_FAILED */

@@ -1,6 +1,7 @@
 /* trainer.c - the training loop: made, run until something ends it, resumed. */
 #include "train/trainer.h"
 #include "base/clock.h"
+#include "base/denormals.h"
 #include "base/interrupt.h"
 #include "base/memory.h"
 #include "base/number.h"
@@ -221,6 +222,7 @@ void sl_trainer_run (sl_trainer *t, long until_step, double seconds,
                      sl_progress *p) {
   const sl_stop *stop = &t->spec.stop;
   const double start = sl_now (), before = t->seconds;
+  const sl_denormals denormals = sl_denormals_set (SL_DENORMALS_FLUSH);
   sl_stopped stopped = SL_RUNNING;
   while (stopped == SL_RUNNING) {
     if (stop->seconds > 0 && t->seconds >= stop->seconds)
@@ -235,6 +237,7 @@ void sl_trainer_run (sl_trainer *t, long until_step, double seconds,
       t->seconds = before + (sl_now () - start);
     }
   }
+  sl_denormals_set (denormals);
   *p = t->last;
   p->step = t->step;
   p->seconds = t->seconds;

@@ -173,14 +173,16 @@ SL_VMATH sl_lanes sl_keys_dot (int n, const real *x, const real *y) {
 }
 #undef SL_STEP
 
-/* e^x for x <= 0: half the work of sl_lanes_exp and the same bits, except that
-** results near the smallest normal number may be 1 ulp away and smaller ones
-** are 0. NaN gives NaN. */
+/* e^x for x <= 0: less work than sl_lanes_exp and the same bits. 2^64 e^x is a
+** normal number for each result that is not 0, so only the last multiplication
+** rounds to a denormal. NaN gives NaN. */
 SL_VMATH sl_lanes sl_lanes_exp_nonpositive (sl_lanes x) {
+  const sl_mask low = (sl_mask)(x < sl_splat (SL_EXP_LOW));
+  const sl_lanes zero = sl_splat (0);
   sl_lane_bits k;
-  const sl_lanes p = sl_lanes_exp_reduce (x, &k), scale = sl_lanes_pow2 (k);
-  const sl_mask low = (sl_mask)(x < sl_splat (SL_EXP_NORMAL));
-  return sl_select (low, sl_splat (0), p * scale + scale);
+  const sl_lanes p = sl_lanes_exp_reduce (sl_select (low, zero, x), &k);
+  const sl_lanes scale = sl_lanes_pow2 (k + 64);
+  return sl_select (low, zero, (p * scale + scale) * (real)0x1p-64);
 }
 
 /* e = exp (x - shift), with shift >= max x per lane, by

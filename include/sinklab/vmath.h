@@ -41,9 +41,8 @@ enum { SL_MANTISSA = 23, SL_BIAS = 127 };
 #define SL_TWO_P 8388608.0f /* 2^SL_MANTISSA */
 #define SL_MIN_NORMAL 0x1p-126f
 #define SL_MAX_REAL 0x1.fffffep127f
-#define SL_EXP_LOW -104.0f        /* exp (x) is 0 for smaller x */
-#define SL_EXP_HIGH 89.0f         /* exp (x) is inf for larger x */
-#define SL_EXP_NORMAL -87.336544f /* exp (x) is subnormal for smaller x */
+#define SL_EXP_LOW -104.0f /* exp (x) is 0 for smaller x */
+#define SL_EXP_HIGH 89.0f  /* exp (x) is inf for larger x */
 #else
 typedef uint64_t sl_bits;
 enum { SL_MANTISSA = 52, SL_BIAS = 1023 };
@@ -53,7 +52,6 @@ enum { SL_MANTISSA = 52, SL_BIAS = 1023 };
 #define SL_MAX_REAL 0x1.fffffffffffffp1023
 #define SL_EXP_LOW -746.0
 #define SL_EXP_HIGH 710.0
-#define SL_EXP_NORMAL -708.39641853226408
 #endif
 
 #define SL_SIGN ((sl_bits)1 << (8 * sizeof (real) - 1))

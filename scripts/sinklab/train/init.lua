@@ -107,7 +107,8 @@ local train = schema.func(what, {
   doc = [[Train a model on fresh batches of a task.
 
     A batch whose targets are all ignored is a step with a gradient of zero; it has no
-    loss, so that of its entry in the log is NaN.]],
+    loss, so that of its entry in the log is NaN. Denormal numbers (below 1.2e-38 in
+    f32, 2.2e-308 in f64) are zero in training, on every thread.]],
   args = { { "model", "model", doc = "from lab.model; its parameters change" },
     { "task", "task", doc = "from lab.task" } },
   options = {
