@@ -117,7 +117,7 @@ START_TEST (reading_keeps_to_the_limit) {
   ck_assert_msg (back != NULL, "%s", e.text);
   ck_assert_uint_eq (n, 5);
   sl_free (back);
-  ck_assert_ptr_null (sl_file_read ("/dev/zero", 100000, &n, &e));
+  ck_assert_ptr_null (sl_stream_read ("/dev/zero", 100000, &n, &e));
   ck_assert_ptr_nonnull (strstr (e.text, "it has more than 100000 bytes"));
   ck_assert_ptr_null (sl_file_read (folder, 0, &n, &e));
   ck_assert_ptr_nonnull (strstr (e.text, "cannot read: it is a folder"));
@@ -140,13 +140,32 @@ START_TEST (a_pipe_is_read_to_its_end) {
   snprintf (path, sizeof path, "cat %.50s/a", folder);
   from = popen (path, "r");
   snprintf (path, sizeof path, "/dev/fd/%d", fileno (from));
-  back = sl_file_read (path, 0, &n, &e);
+  ck_assert_ptr_null (sl_file_read (path, 0, &n, &e));
+  ck_assert_ptr_nonnull (strstr (e.text, "cannot read: it is not a file"));
+  back = sl_stream_read (path, 0, &n, &e);
   ck_assert_msg (back != NULL, "%s", e.text);
   ck_assert_uint_eq (n, N);
   ck_assert_mem_eq (back, data, N);
   pclose (from);
   sl_free (back);
   sl_free (data);
+  own_remove (folder);
+}
+END_TEST
+
+START_TEST (what_is_no_file_is_refused_at_once) {
+  char digits[65];
+  size_t n;
+  own_folder (folder);
+  ok (mkfifo (in ("pipe"), 0600)); /* nobody will write to it */
+  ok (symlink ("/dev/zero", in ("zeros")));
+  for (int i = 0; i < 3; i++) {
+    const char *path = i == 0 ? in ("pipe") : i == 1 ? in ("zeros") : folder;
+    ck_assert_ptr_null (sl_file_read (path, 0, &n, &e));
+    ck_assert_ptr_nonnull (
+        strstr (e.text, i < 2 ? "it is not a file" : "it is a folder"));
+    ck_assert_int_eq (sl_file_sha256 (path, digits, &e), -1);
+  }
   own_remove (folder);
 }
 END_TEST
@@ -160,7 +179,7 @@ START_TEST (no_memory_is_an_error) {
   ck_assert_ptr_null (sl_file_read (in ("a"), 0, &n, &e));
   ck_assert_ptr_nonnull (strstr (e.text, "no memory"));
   sl_alloc_fail_after (2);
-  ck_assert_ptr_null (sl_file_read ("/dev/zero", 0, &n, &e));
+  ck_assert_ptr_null (sl_stream_read ("/dev/zero", 0, &n, &e));
   ck_assert_ptr_nonnull (strstr (e.text, "no memory"));
   sl_alloc_fail_after (-1);
   ck_assert_uint_eq (sl_alloc_live (), live);
@@ -259,6 +278,6 @@ END_TEST
 SUITE_MAIN ("file", what_is_written_is_read, the_umask_decides_the_mode,
             a_failed_write_changes_nothing, what_is_no_file_is_not_replaced,
             reading_keeps_to_the_limit, a_pipe_is_read_to_its_end,
-            no_memory_is_an_error, folders_are_made_with_their_parents,
-            hashes_are_the_published_ones, places_are_found,
-            the_environment_moves_the_scripts)
+            what_is_no_file_is_refused_at_once, no_memory_is_an_error,
+            folders_are_made_with_their_parents, hashes_are_the_published_ones,
+            places_are_found, the_environment_moves_the_scripts)

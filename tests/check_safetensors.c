@@ -165,23 +165,22 @@ END_TEST
   ",\"data_offsets\":[" from "," to "]}"
 
 START_TEST (hostile_files_are_refused) {
-  static const char improper[] =
-      "'a' has no proper dtype, shape and data_offsets";
+  static const char offsets[] = "'a': 'data_offsets' is missing, or no list of "
+                                "two whole numbers";
   static const struct {
     const char *header;
     size_t data;
     const char *why;
   } cases[] = {
     { "[]", 0, "has a header that is no JSON object" },
-    { "{\"a\":1}", 0, improper },
-    { "{\"a\":{}}", 0, improper },
-    { "{" ENTRY ("a", "F32", "3", "0", "12") "}", 12, improper },
-    { "{" ENTRY ("a", "F32", "[3]", "0", "1.5") "}", 12, improper },
-    { "{" ENTRY ("a", "F32", "[3]", "-4", "8") "}", 12, improper },
+    { "{\"a\":1}", 0, "the entry of 'a' is no object" },
+    { "{\"a\":{}}", 0, "'a': 'dtype' is missing, or no text" },
+    { "{" ENTRY ("a", "F32", "3", "0", "12") "}", 12,
+      "'a': 'shape' is missing, or no list" },
+    { "{" ENTRY ("a", "F32", "[3]", "0", "1.5") "}", 12, offsets },
+    { "{" ENTRY ("a", "F32", "[3]", "-4", "8") "}", 12, offsets },
     { "{" ENTRY ("a", "F32", "[-3]", "0", "12") "}", 12,
       "'a' has a size that is no number of elements" },
-    { "{" ENTRY ("a", "BF16", "[3]", "0", "6") "}", 6,
-      "'a' is of type BF16; read are F32 and F64" },
     { "{" ENTRY ("a", "F32", "[1,1,1,1,1,1,1]", "0", "4") "}", 4,
       "'a' has 7 axes; at most 6 are read" },
     { "{" ENTRY ("a", "F32", "[4611686018427387904,4]", "0", "0") "}", 0,

@@ -114,19 +114,22 @@ failed:
   return -1;
 }
 
-/* Open a file, not a folder, for reading; its size in *size (0 where the system
-** does not say, as in a pipe). -1 and a sentence. */
-static int open_to_read (const char *path, size_t *size, sl_error *e) {
+/* Open a file for reading; its size in *size. With 'streams' a pipe or a device
+** will do (size 0), without them it is refused at once: a pipe without a writer
+** would hold whoever opens it. -1 and a sentence. */
+static int open_to_read (const char *path, int streams, size_t *size,
+                         sl_error *e) {
   struct stat info;
-  int file = open (path, O_RDONLY | O_CLOEXEC);
+  int file = open (path, O_RDONLY | O_CLOEXEC | (streams ? 0 : O_NONBLOCK));
   if (file < 0 || fstat (file, &info) != 0) {
     sl_fail (e, "%s: cannot read: %s", path, strerror (errno));
     if (file >= 0) close (file);
     return -1;
   }
-  if (S_ISDIR (info.st_mode)) {
+  if (S_ISDIR (info.st_mode) || (!streams && !S_ISREG (info.st_mode))) {
     close (file);
-    return sl_fail (e, "%s: cannot read: it is a folder", path);
+    return sl_fail (e, "%s: cannot read: it is %s", path,
+                    S_ISDIR (info.st_mode) ? "a folder" : "not a file");
   }
   *size = S_ISREG (info.st_mode) ? (size_t)info.st_size : 0;
   return file;
@@ -141,11 +144,12 @@ static char *grow (char *old, size_t n, size_t size) {
   return p;
 }
 
-char *sl_file_read (const char *path, size_t limit, size_t *n, sl_error *e) {
+static char *read_all (const char *path, int streams, size_t limit, size_t *n,
+                       sl_error *e) {
   size_t size = 0, used = 0;
   char *data = NULL;
   ssize_t got = 0;
-  int file = open_to_read (path, &size, e);
+  int file = open_to_read (path, streams, &size, e);
   if (file < 0) return NULL;
   /* Read to the end rather than 'size' bytes: the file may be growing. */
   do {
@@ -176,6 +180,14 @@ failed:
   sl_free (data);
   close (file);
   return NULL;
+}
+
+char *sl_file_read (const char *path, size_t limit, size_t *n, sl_error *e) {
+  return read_all (path, 0, limit, n, e);
+}
+
+char *sl_stream_read (const char *path, size_t limit, size_t *n, sl_error *e) {
+  return read_all (path, 1, limit, n, e);
 }
 
 int sl_make_folders (const char *path, sl_error *e) {
@@ -238,7 +250,7 @@ int sl_file_sha256 (const char *path, char digits[65], sl_error *e) {
   uint8_t part[16384], digest[SHA256_DIGEST_SIZE];
   ssize_t got;
   size_t size;
-  int file = open_to_read (path, &size, e);
+  int file = open_to_read (path, 0, &size, e);
   if (file < 0) return -1;
   sha256_init (&state);
   while ((got = read_some (file, part, sizeof part)) > 0)

@@ -18,9 +18,12 @@ int sl_file_beside (const char *path, char *name, size_t size, sl_error *e);
 int sl_file_replace (const char *name, const char *path, sl_error *e);
 
 /* The whole file in memory with a NUL after its last byte (free with sl_free),
-** its size in *n. Refuses folders and files over 'limit' bytes (0: no
-** limit). */
+** its size in *n. Refuses what is no regular file, and files over 'limit' bytes
+** (0: no limit). */
 char *sl_file_read (const char *path, size_t limit, size_t *n, sl_error *e);
+
+/* The same, also of a pipe or a device, to its end. */
+char *sl_stream_read (const char *path, size_t limit, size_t *n, sl_error *e);
 
 /* Make a folder and its parents; an existing folder is no error. */
 int sl_make_folders (const char *path, sl_error *e);

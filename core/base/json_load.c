@@ -3,6 +3,8 @@
 #include "base/memory.h"
 #include <string.h>
 
+enum { DIGITS = 19 }; /* of the largest number of 64 bits */
+
 static int is_digit (char c) {
   return c >= '0' && c <= '9';
 }
@@ -13,10 +15,16 @@ static size_t string_end (const char *text, size_t n, size_t at) {
   return at < n ? at + 1 : n;
 }
 
-/* A copy in which whole numbers of 19 digits and more end in "e0", which makes
-** them reals: *count bytes; NULL without memory. */
+/* Whether the n digits are a whole number beyond 64 bits. */
+static int is_beyond (const char *digits, size_t n, int negative) {
+  const char *most = negative ? "9223372036854775808" : "9223372036854775807";
+  return n > DIGITS || (n == DIGITS && memcmp (digits, most, n) > 0);
+}
+
+/* A copy in which whole numbers beyond 64 bits end in "e0", which makes them
+** reals: *count bytes; NULL without memory. */
 static char *with_reals (const char *text, size_t n, size_t *count) {
-  enum { DIGITS = 19, MORE = 2 };
+  enum { MORE = 2 };
   char *copy = sl_alloc (n + n / DIGITS * MORE + MORE, 1);
   size_t to = 0;
   for (size_t at = 0; copy != NULL && at < n;) {
@@ -26,9 +34,10 @@ static char *with_reals (const char *text, size_t n, size_t *count) {
       end = string_end (text, n, end);
     else if (is_digit (text[at])) {
       while (end < n && is_digit (text[end])) end++;
-      is_long = end - at >= DIGITS &&
-                (at == 0 || memchr (".eE+", text[at - 1], 4) == NULL) &&
-                (end == n || memchr (".eE", text[end], 3) == NULL);
+      is_long =
+          is_beyond (text + at, end - at, at > 0 && text[at - 1] == '-') &&
+          (at == 0 || memchr (".eE+", text[at - 1], 4) == NULL) &&
+          (end == n || memchr (".eE", text[end], 3) == NULL);
     }
     memcpy (copy + to, text + at, end - at);
     to += end - at;

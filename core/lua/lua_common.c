@@ -1,5 +1,6 @@
 /* lua_common.c - arguments checked, errors blamed, tensors wrapped. */
 #include "lua/lua_common.h"
+#include "base/memory.h"
 #include "lua/session.h"
 #include <limits.h>
 #include <stdarg.h>
@@ -57,6 +58,21 @@ int sl_lua_nil (lua_State *L, const sl_error *e) {
   luaL_pushfail (L);
   lua_pushstring (L, e->text);
   return 2;
+}
+
+static int push_data (lua_State *L) {
+  lua_pushlstring (L, lua_touserdata (L, 1), (size_t)lua_tointeger (L, 2));
+  return 1;
+}
+
+void sl_lua_push_bytes (lua_State *L, char *data, size_t n) {
+  int status;
+  lua_pushcfunction (L, push_data);
+  lua_pushlightuserdata (L, data);
+  lua_pushinteger (L, (lua_Integer)n);
+  status = lua_pcall (L, 2, 1, 0);
+  sl_free (data);
+  if (status != LUA_OK) lua_error (L);
 }
 
 void sl_lua_class (lua_State *L, const char *name, const luaL_Reg *meta,

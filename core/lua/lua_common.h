@@ -31,6 +31,10 @@ int sl_lua_fail (lua_State *L, const char *format, ...) SL_PRINTF (2, 3);
 /* nil, sentence: trouble of the outside world. */
 int sl_lua_nil (lua_State *L, const sl_error *e);
 
+/* Push n bytes of a block of sl_alloc as a string and free it, also if Lua has no
+** memory. */
+void sl_lua_push_bytes (lua_State *L, char *data, size_t n);
+
 /* The metatable 'name' with the entries of 'meta' and, unless 'methods' is
 ** NULL, a table of methods as __index. */
 void sl_lua_class (lua_State *L, const char *name, const luaL_Reg *meta,

@@ -3,7 +3,7 @@
 #include "lua/lua_common.h"
 
 #define JSON_HANDLE "sinklab.json"
-enum { DEEPEST = 200 };
+enum { DEEPEST = 200, MARKS = 2 };
 
 static int json_release (lua_State *L) {
   json_t **box = luaL_checkudata (L, 1, JSON_HANDLE);
@@ -31,6 +31,11 @@ static void push_json (lua_State *L, const json_t *value);
 static void push_array (lua_State *L, const json_t *value) {
   size_t n = json_array_size (value);
   lua_createtable (L, n < 1 << 20 ? (int)n : 1 << 20, 0);
+  if (n == 0) { /* only a mark tells it from an empty object */
+    lua_pushvalue (L, -1);
+    lua_pushliteral (L, "array");
+    lua_rawset (L, MARKS);
+  }
   for (size_t i = 0; i < n; i++) {
     push_json (L, json_array_get (value, i));
     lua_rawseti (L, -2, (lua_Integer)i + 1);
@@ -63,13 +68,15 @@ static void push_json (lua_State *L, const json_t *value) {
   }
 }
 
-/* json_decode (text) -> value, or nil and a sentence. null is core.json_null;
-** text after the value, a repeated key, a NUL and deep nesting are errors. */
+/* json_decode (text, marks) -> value, or nil and a sentence. null is
+** core.json_null; marks[t] becomes "array" for empty arrays t; text after the value, a repeated key, a NUL and deep nesting are errors. */
 static int json_decode_text (lua_State *L) {
   size_t n;
   const char *text = luaL_checklstring (L, 1, &n);
-  json_t **box = lua_newuserdatauv (L, sizeof *box, 0);
+  json_t **box;
   json_error_t trouble;
+  luaL_checktype (L, MARKS, LUA_TTABLE);
+  box = lua_newuserdatauv (L, sizeof *box, 0);
   *box = NULL;
   sl_lua_own (L, JSON_HANDLE, json_release);
   *box = sl_json_load (text, n, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY,

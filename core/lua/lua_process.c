@@ -38,23 +38,6 @@ static int outcome (lua_State *L, int status, const sl_error *e) {
   return 1;
 }
 
-/* Pushes a block of sl_alloc as a string and frees it, also if Lua has no
-** memory. */
-static int push_data (lua_State *L) {
-  lua_pushlstring (L, lua_touserdata (L, 1), (size_t)lua_tointeger (L, 2));
-  return 1;
-}
-
-static int push_message (lua_State *L, char *data, size_t n) {
-  int status;
-  lua_pushcfunction (L, push_data);
-  lua_pushlightuserdata (L, data);
-  lua_pushinteger (L, (lua_Integer)n);
-  status = lua_pcall (L, 2, 1, 0);
-  sl_free (data);
-  return status == LUA_OK ? 1 : lua_error (L);
-}
-
 /* process:send (text) -> true; nil and a sentence */
 static int process_send (lua_State *L) {
   sl_process **box = check_process (L, 1);
@@ -73,7 +56,10 @@ static int process_receive (lua_State *L) {
   sl_error e;
   const int got = sl_process_receive (*box, &data, &n, &e);
   if (got < 0) return sl_lua_nil (L, &e);
-  if (got > 0) return push_message (L, data, n);
+  if (got > 0) {
+    sl_lua_push_bytes (L, data, n);
+    return 1;
+  }
   lua_pushboolean (L, 0);
   return 1;
 }
@@ -131,7 +117,10 @@ static int parent_begin (lua_State *L) {
 static int parent_receive (lua_State *L) {
   size_t n;
   char *data = sl_parent_receive (&n);
-  if (data != NULL) return push_message (L, data, n);
+  if (data != NULL) {
+    sl_lua_push_bytes (L, data, n);
+    return 1;
+  }
   lua_pushnil (L);
   return 1;
 }

@@ -167,6 +167,16 @@ static int system_file_write (lua_State *L) {
   return outcome (L, sl_file_write (path, data, n, &e), &e);
 }
 
+/* file_read (path) -> the bytes of a regular file, or nil and a sentence. */
+static int system_file_read (lua_State *L) {
+  sl_error e;
+  size_t n;
+  char *data = sl_file_read (luaL_checkstring (L, 1), 0, &n, &e);
+  if (!data) return sl_lua_nil (L, &e);
+  sl_lua_push_bytes (L, data, n);
+  return 1;
+}
+
 static int system_make_folders (lua_State *L) {
   sl_error e;
   return outcome (L, sl_make_folders (luaL_checkstring (L, 1), &e), &e);
@@ -312,6 +322,7 @@ void sl_lua_open_system (lua_State *L) {
     { "quiet", system_quiet },
     { "threads", system_threads },
     { "isa", system_isa },
+    { "file_read", system_file_read },
     { "file_write", system_file_write },
     { "make_folders", system_make_folders },
     { "make_folder", system_make_folder },

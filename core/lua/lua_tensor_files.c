@@ -160,12 +160,10 @@ static int files_load_safetensors (lua_State *L) {
   return load_tensors (L, sl_safetensors_read);
 }
 
-/* load_npz (path) -> { name = tensor }, or nil and a sentence */
+/* load_npz (path) -> { name = tensor }, { member that is not read = why }, or nil
+** and a sentence */
 static int files_load_npz (lua_State *L) {
-  const int n = load_tensors (L, sl_npz_read);
-  if (!lua_istable (L, -1)) return n;
-  lua_pop (L, 1); /* there are no texts */
-  return 1;
+  return load_tensors (L, sl_npz_read);
 }
 
 void sl_lua_open_tensor_files (lua_State *L) {

@@ -16,7 +16,7 @@ static const size_t RESERVE = 16u << 20;
 static int load_text (lua_State *L, const char *path, const char *chunk,
                       sl_error *e) {
   size_t n, skip = 0;
-  char *text = sl_file_read (path, LARGEST_SOURCE, &n, e);
+  char *text = sl_stream_read (path, LARGEST_SOURCE, &n, e);
   int status;
   if (!text) return -1;
   if (n >= 3 && memcmp (text, "\xEF\xBB\xBF", 3) == 0) skip = 3;

@@ -8,55 +8,16 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/number.h"
+#include "tensor/number_types.h"
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
-#error "files are read and written as memory has them: little-endian only"
-#endif
-
 static const char magic[6] = { (char)0x93, 'N', 'U', 'M', 'P', 'Y' };
 
-static double from_f4 (const char *p) {
-  float x;
-  memcpy (&x, p, sizeof x);
-  return (double)x;
-}
-static double from_f8 (const char *p) {
-  double x;
-  memcpy (&x, p, sizeof x);
-  return x;
-}
-static double from_i4 (const char *p) {
-  int32_t x;
-  memcpy (&x, p, sizeof x);
-  return x;
-}
-static double from_i8 (const char *p) {
-  int64_t x;
-  memcpy (&x, p, sizeof x);
-  return (double)x;
-}
-static double from_u1 (const char *p) {
-  return (unsigned char)*p;
-}
-
-static const struct kind {
-  const char *descr;
-  size_t size;
-  sl_dtype dtype;
-  double (*read) (const char *p);
-} kinds[] = {
-  { "<f4", 4, SL_F32, from_f4 }, { "<f8", 8, SL_F64, from_f8 },
-  { "<i4", 4, SL_F64, from_i4 }, { "<i8", 8, SL_F64, from_i8 },
-  { "|u1", 1, SL_F64, from_u1 }, { "|b1", 1, SL_F64, from_u1 },
-};
-enum { N_KINDS = sizeof kinds / sizeof *kinds };
-
 typedef struct header {
-  const struct kind *kind;
-  int fortran, ndim;
+  const sl_number_type *type;
+  int big_endian, fortran, foreign, ndim;
   ptrdiff_t dim[SL_MAX_DIMS];
 } header;
 
@@ -120,15 +81,26 @@ static int shape (text *t, header *h, sl_error *e) {
     if (h->ndim == SL_MAX_DIMS)
       return sl_fail (e, "has more than %d axes", SL_MAX_DIMS);
     if (!size_of (t, &h->dim[h->ndim])) return -1;
+    if (t->left > 0 && *t->p == 'L') t->p++, t->left--; /* of Python 2 */
     comma = word (t, ",");
   }
   return h->ndim == 1 && !comma ? -1 : 0; /* (3) is no tuple */
 }
 
-static const struct kind *kind_of (const char *descr) {
-  for (int i = 0; i < N_KINDS; i++)
-    if (strcmp (kinds[i].descr, descr) == 0) return &kinds[i];
-  return NULL;
+/* The type of "<f4": its byte order ('<', '>', '=' as here, '|' for single bytes)
+** and its name. */
+static int take_type (const char *descr, header *h, sl_error *e) {
+  const char order = *descr;
+  h->type = order ? sl_npy_type (descr + 1) : NULL;
+  h->big_endian = order == '>';
+  if (h->type != NULL &&
+      (strchr ("<>=", order) || (order == '|' && h->type->bytes == 1)))
+    return 0;
+  h->foreign = 1;
+  return sl_fail (e,
+                  "has elements of type '%s'; read are f2, f4, f8, i1 to i8, "
+                  "u1 to u8 and b1",
+                  descr);
 }
 
 /* -1 with a sentence, or without one when the syntax is wrong. */
@@ -141,6 +113,11 @@ static int parse (text t, header *h, sl_error *e) {
     if (!quoted (&t, key, sizeof key) || !word (&t, ":")) return -1;
     if (strcmp (key, "descr") == 0) {
       bit = 1;
+      if (word (&t, "[")) {
+        h->foreign = 1;
+        return sl_fail (e, "has elements of a structured type; read are single "
+                           "numbers");
+      }
       if (!quoted (&t, descr, sizeof descr)) return -1;
     } else if (strcmp (key, "fortran_order") == 0) {
       bit = 2;
@@ -159,53 +136,35 @@ static int parse (text t, header *h, sl_error *e) {
   }
   space (&t);
   if (t.left > 0 || seen != 7) return -1;
-  h->kind = kind_of (descr);
-  if (h->kind == NULL)
-    return sl_fail (e,
-                    "has elements of type '%s'; read are <f4, <f8, <i4, <i8, "
-                    "|u1 and |b1",
-                    descr);
-  return 0;
+  return take_type (descr, h, e);
 }
 
 /* A tensor of numbers stored at 'data' in the order that h says. */
 static sl_tensor *convert (const header *h, const char *data, sl_error *e) {
   ptrdiff_t dim[SL_MAX_DIMS];
   sl_tensor *t;
-  sl_view v;
-  size_t count;
   for (int i = 0; i < h->ndim; i++)
     dim[i] = h->fortran ? h->dim[h->ndim - 1 - i] : h->dim[i];
-  t = sl_tensor_new (h->kind->dtype, h->ndim, dim, e);
-  if (t == NULL) return NULL;
-  v = sl_tensor_view (t);
-  count = sl_view_count (&v);
-  for (size_t i = 0; i < count; i++) {
-    double x = h->kind->read (data + i * h->kind->size);
-    if (h->kind->read == from_i8 && (x >= 0x1p53 || x <= -0x1p53)) {
-      sl_fail (e, "holds an integer of 2^53 or more, which f64 cannot hold");
-      sl_tensor_release (t);
-      return NULL;
-    }
-    if (h->kind->dtype == SL_F32)
-      ((float *)v.data)[i] = (float)x;
-    else
-      ((double *)v.data)[i] = x;
-  }
-  if (h->fortran) /* stored as the transpose: turn all axes round */
+  t = sl_numbers_read (h->type, h->big_endian, h->ndim, dim, data, e);
+  if (t != NULL &&
+      h->fortran) { /* stored as the transpose: turn all axes round */
+    const sl_view v = sl_tensor_view (t);
     for (int i = 0; i < h->ndim; i++) {
       t->dim[i] = v.dim[h->ndim - 1 - i];
       t->stride[i] = v.stride[h->ndim - 1 - i];
     }
+  }
   return t;
 }
 
-sl_tensor *sl_npy_decode (const char *file, size_t n, sl_error *e) {
+sl_tensor *sl_npy_decode (const char *file, size_t n, int *foreign,
+                          sl_error *e) {
   const unsigned char *byte = (const unsigned char *)file;
   size_t start, length, count, bytes;
   header h = { 0 };
   char shape_text[SL_SHAPE_TEXT];
   sl_error why = { "" };
+  *foreign = 0;
   if (n < 10 || memcmp (file, magic, sizeof magic) != 0) {
     sl_fail (e, "is not a .npy file");
     return NULL;
@@ -224,6 +183,7 @@ sl_tensor *sl_npy_decode (const char *file, size_t n, sl_error *e) {
     return NULL;
   }
   if (parse ((text){ file + start, length }, &h, &why) < 0) {
+    *foreign = h.foreign;
     sl_fail (e, "%s",
              why.text[0] ? why.text : "has a header that is not numpy's");
     return NULL;
@@ -235,7 +195,7 @@ sl_tensor *sl_npy_decode (const char *file, size_t n, sl_error *e) {
   }
   for (int i = 0; i < h.ndim; i++)
     if (h.dim[i] == 0) count = 0;
-  bytes = count * h.kind->size;
+  bytes = count * h.type->bytes;
   if (n - start - length != bytes) {
     sl_fail (e, "has shape %s, which needs %zu bytes of data, but %zu follow",
              sl_shape_text (h.ndim, h.dim, shape_text, sizeof shape_text),
@@ -250,8 +210,9 @@ sl_tensor *sl_npy_read (const char *path, sl_error *e) {
   char *file = sl_file_read (path, 0, &n, e);
   sl_error why = { "" };
   sl_tensor *t;
+  int foreign;
   if (file == NULL) return NULL;
-  t = sl_npy_decode (file, n, &why);
+  t = sl_npy_decode (file, n, &foreign, &why);
   sl_free (file);
   if (t == NULL) sl_fail (e, "%s: %s", path, why.text);
   return t;

@@ -8,7 +8,6 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <unzip.h>
 #include <zip.h>
@@ -17,13 +16,19 @@
 enum {
   NAME_SIZE = 1024,
   MOST_MEMBERS = 1 << 20,
-  PORTION = 1 << 30 /* zlib counts in unsigned int */
+  PORTION = 1 << 30,  /* zlib counts in unsigned int */
+  UTF8_NAME = 1 << 11 /* general purpose bit of zip, APPNOTE.TXT 4.4.4 */
 };
 /* deflate makes at most 1032 bytes of one (zlib's documentation): what promises
 ** more is damaged, and no memory is asked for on its word. */
 static const uint64_t MOST_INFLATED = 1032;
 
 /* Write. */
+
+static int is_ascii (const char *text) {
+  while (*text > 0) text++;
+  return *text == '\0';
+}
 
 static int write_member (zipFile zip, const sl_named *item, sl_error *e) {
   char name[NAME_SIZE];
@@ -35,8 +40,10 @@ static int write_member (zipFile zip, const sl_named *item, sl_error *e) {
     return sl_fail (e, "the name '%.40s...' is too long", item->name);
   bytes = sl_npy_encode (item->tensor, &n, e);
   if (bytes == NULL) return -1;
-  code = zipOpenNewFileInZip64 (zip, name, &info, NULL, 0, NULL, 0, NULL, 0, 0,
-                                n >= UINT32_MAX);
+  code = zipOpenNewFileInZip4_64 (
+      zip, name, &info, NULL, 0, NULL, 0, NULL, 0, 0, 0, -MAX_WBITS,
+      DEF_MEM_LEVEL, Z_DEFAULT_STRATEGY, NULL, 0, 0,
+      is_ascii (name) ? 0 : UTF8_NAME, n >= UINT32_MAX);
   for (size_t at = 0; code == ZIP_OK && at < n; at += PORTION)
     code = zipWriteInFileInZip (
         zip, bytes + at, (unsigned)(n - at < PORTION ? n - at : PORTION));
@@ -117,12 +124,22 @@ static char *inflate_member (unzFile zip, const unz_file_info64 *info,
   return NULL;
 }
 
+/* Note in the metadata of s why the member of that name is not read. */
+static int skip (sl_tensors *s, const char *name, const char *why,
+                 sl_error *e) {
+  sl_meta *m = &s->meta[s->n_meta++];
+  m->key = sl_alloc_text (name, strlen (name));
+  m->value = sl_alloc_text (why, strlen (why));
+  return m->key && m->value ? 0 : sl_fail (e, "out of memory for a name");
+}
+
 /* Add the current member to s. */
 static int read_member (unzFile zip, sl_tensors *s, sl_error *e) {
   char name[NAME_SIZE];
   unz_file_info64 info;
   size_t length, n;
   char *bytes;
+  int foreign;
   sl_named *item = &s->item[s->n];
   if (unzGetCurrentFileInfo64 (zip, &info, name, sizeof name - 1, NULL, 0, NULL,
                                0) != UNZ_OK)
@@ -133,7 +150,7 @@ static int read_member (unzFile zip, sl_tensors *s, sl_error *e) {
   if (length != info.size_filename)
     return sl_fail (e, "the name of a member is damaged or too long");
   if (length <= 4 || strcmp (name + length - 4, ".npy") != 0)
-    return sl_fail (e, "member '%s' is no .npy file", name);
+    return skip (s, name, "it is no .npy file", e);
   length -= 4;
   for (size_t i = 0; i < s->n; i++)
     if (strlen (s->item[i].name) == length &&
@@ -141,19 +158,28 @@ static int read_member (unzFile zip, sl_tensors *s, sl_error *e) {
       return sl_fail (e, "member '%s' comes twice", name);
   bytes = inflate_member (zip, &info, &n, e);
   if (bytes == NULL) return sl_fail_within (e, "member '%s'", name);
-  item->tensor = sl_npy_decode (bytes, n, e);
+  item->tensor = sl_npy_decode (bytes, n, &foreign, e);
   sl_free (bytes);
+  if (item->tensor == NULL && foreign) {
+    const sl_error why = *e;
+    return skip (s, name, why.text, e);
+  }
   if (item->tensor == NULL) return sl_fail_within (e, "member '%s'", name);
   item->name = sl_alloc_text (name, length);
   s->n++;
   return item->name != NULL ? 0 : sl_fail (e, "out of memory for a name");
 }
 
-/* Whether the file holds more than the end of an archive, which has 22 bytes. A
-** file cut off in it counts no members, whatever went before. */
-static int has_more (const char *path) {
-  struct stat info;
-  return stat (path, &info) != 0 || info.st_size > 22;
+/* Whether the file is the archive without members: the record of its end alone,
+** 22 bytes of "PK\5\6" and zeros, which minizip does not open. A file that was cut
+** off in this record counts no members either, whatever went before. */
+static int is_empty_archive (const char *path) {
+  static const char end[22] = { 'P', 'K', 5, 6 };
+  char bytes[sizeof end + 1];
+  FILE *file = fopen (path, "rb");
+  const size_t n = file ? fread (bytes, 1, sizeof bytes, file) : 0;
+  if (file) fclose (file);
+  return n == sizeof end && memcmp (bytes, end, n) == 0;
 }
 
 static int read_members (unzFile zip, sl_tensors *s, sl_error *e) {
@@ -163,14 +189,16 @@ static int read_members (unzFile zip, sl_tensors *s, sl_error *e) {
       global.number_entry > MOST_MEMBERS)
     return sl_fail (e, "the list of members is damaged");
   s->item = sl_alloc ((size_t)global.number_entry + 1, sizeof *s->item);
-  if (s->item == NULL) return sl_fail (e, "out of memory for the members");
+  s->meta = sl_alloc ((size_t)global.number_entry + 1, sizeof *s->meta);
+  if (!s->item || !s->meta) return sl_fail (e, "out of memory for the members");
   code = global.number_entry > 0 ? unzGoToFirstFile (zip)
                                  : UNZ_END_OF_LIST_OF_FILE;
-  while (code == UNZ_OK && s->n < global.number_entry) {
+  while (code == UNZ_OK && s->n + s->n_meta < global.number_entry) {
     if (read_member (zip, s, e) != 0) return -1;
     code = unzGoToNextFile (zip);
   }
-  if (code != UNZ_END_OF_LIST_OF_FILE || s->n != global.number_entry)
+  if (code != UNZ_END_OF_LIST_OF_FILE ||
+      s->n + s->n_meta != global.number_entry)
     return sl_fail (e, "the list of members is damaged");
   return 0;
 }
@@ -183,11 +211,12 @@ int sl_npz_read (const char *path, sl_tensors *s, sl_error *e) {
     return sl_fail (e, "%s: cannot read: %s", path,
                     sl_folder_exists (path) ? "it is a folder"
                                             : strerror (ENOENT));
+  if (is_empty_archive (path)) return 0;
   zip = unzOpen64 (path);
   if (zip == NULL)
     return sl_fail (e, "%s: not a .npz file, or it cannot be read", path);
   status = read_members (zip, s, e);
-  if (status == 0 && s->n == 0 && has_more (path))
+  if (status == 0 && s->n + s->n_meta == 0)
     status = sl_fail (e, "the list of members is cut off");
   unzClose (zip);
   if (status == 0) return 0;

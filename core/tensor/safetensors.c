@@ -3,6 +3,7 @@
 #include "base/mapping.h"
 #include "base/memory.h"
 #include "base/number.h"
+#include "tensor/number_types.h"
 #include "tensor/safetensors_header.h"
 #include <jansson.h>
 #include <stdint.h>
@@ -13,8 +14,7 @@
 #error "files are read and written as memory has them: little-endian only"
 #endif
 
-static const char *const dtypes[] = { "F32", "F64" };
-enum { DTYPES = sizeof dtypes / sizeof *dtypes };
+static const char *const dtypes[] = { "F32", "F64" }; /* as written */
 
 /* Write. */
 
@@ -129,17 +129,10 @@ void sl_tensors_free (sl_tensors *s) {
 
 /* A copy of one tensor's numbers. */
 static sl_tensor *take (const sl_entry *entry, const char *data, sl_error *e) {
-  sl_tensor *t;
-  int d = 0;
-  while (d < DTYPES && strcmp (entry->dtype, dtypes[d]) != 0) d++;
-  if (d == DTYPES) {
-    sl_fail (e, "'%s' is of type %s; read are F32 and F64", entry->name,
-             entry->dtype);
-    return NULL;
-  }
-  t = sl_tensor_new ((sl_dtype)d, entry->ndim, entry->dim, e);
-  if (t != NULL)
-    memcpy (t->storage->data, data + entry->from, entry->to - entry->from);
+  sl_tensor *t =
+      sl_numbers_read (sl_safetensors_type (entry->dtype), 0, entry->ndim,
+                       entry->dim, data + entry->from, e);
+  if (t == NULL) sl_fail_within (e, "'%.200s'", entry->name);
   return t;
 }
 

@@ -1,6 +1,7 @@
 /* safetensors_header.c - where the tensors of a safetensors file lie. */
 #include "tensor/safetensors_header.h"
 #include "base/memory.h"
+#include "tensor/number_types.h"
 #include <jansson.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -8,17 +9,6 @@
 
 /* As in the format's own library: headers beyond this are attacks. */
 enum { MAX_HEADER = 100000000 };
-
-static const struct {
-  const char *name;
-  size_t bytes;
-} types[] = {
-  { "F32", 4 },  { "F16", 2 },     { "BF16", 2 },    { "F64", 8 },
-  { "I64", 8 },  { "I32", 4 },     { "I16", 2 },     { "I8", 1 },
-  { "U64", 8 },  { "U32", 4 },     { "U16", 2 },     { "U8", 1 },
-  { "BOOL", 1 }, { "F8_E4M3", 1 }, { "F8_E5M2", 1 }, { "F8_E8M0", 1 },
-};
-enum { TYPES = sizeof types / sizeof *types };
 
 void sl_header_free (sl_header *h) {
   for (size_t i = 0; i < h->n; i++) sl_free (h->entry[i].name);
@@ -68,20 +58,27 @@ static int take (const char *name, const json_t *entry, size_t bytes,
   const char *dtype = json_string_value (json_object_get (entry, "dtype"));
   char text[SL_SHAPE_TEXT];
   size_t count, size;
-  int type = 0;
-  if (!json_is_array (shape) || !json_is_array (span) || dtype == NULL ||
-      json_array_size (span) != 2 ||
+  const sl_number_type *type;
+  if (!json_is_object (entry))
+    return sl_fail (e, "the entry of '%.200s' is no object", name);
+  if (dtype == NULL)
+    return sl_fail (e, "'%.200s': 'dtype' is missing, or no text", name);
+  if (!json_is_array (shape))
+    return sl_fail (e, "'%.200s': 'shape' is missing, or no list", name);
+  if (!json_is_array (span) || json_array_size (span) != 2 ||
       !whole (json_array_get (span, 0), &to->from) ||
       !whole (json_array_get (span, 1), &to->to))
-    return sl_fail (e, "'%.200s' has no proper dtype, shape and data_offsets",
+    return sl_fail (e,
+                    "'%.200s': 'data_offsets' is missing, or no list of two "
+                    "whole numbers",
                     name);
-  while (type < TYPES && strcmp (types[type].name, dtype) != 0) type++;
-  if (type == TYPES)
+  type = sl_safetensors_type (dtype);
+  if (type == NULL)
     return sl_fail (e, "'%.200s' is of the type %.16s, which is not known",
                     name, dtype);
-  to->dtype = types[type].name;
+  to->dtype = type->safetensors;
   if (take_shape (name, shape, to, &count, e) < 0) return -1;
-  size = count * types[type].bytes; /* fits: no type is wider than 8 bytes */
+  size = count * type->bytes; /* fits: no type is wider than 8 bytes */
   if (to->from > to->to || to->to > bytes || to->to - to->from != size)
     return sl_fail (
         e,

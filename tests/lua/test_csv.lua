@@ -16,7 +16,9 @@ check.test("numbers, words, quotes and holes come back as they were", function()
   check.equal(#t.rows, 6)
   check.equal(t.rows[1], rows[1])
   check.equal(t.rows[2], rows[2])
-  check.equal({ t.rows[3][1], t.rows[3][2], t.rows[3][3] == nil }, { 3, "a,b\nc", true })
+  check.equal({ t.rows[3][1], t.rows[3][2] }, { 3, "a,b\nc" })
+  check.equal(t.rows[3][3] ~= t.rows[3][3], true, "an empty cell of numbers is NaN")
+  check.equal(t.columns.what, { "plain", 'say "no"', "a,b\nc", "12", "", "" })
   check.equal(t.rows[4][3], -1 / 3)
   check.equal({ t.rows[5][3], t.rows[6][3] }, { math.huge, -math.huge })
   check.equal(t.columns.step, { 1, 2, 3, 4, 5, 6 })
@@ -35,6 +37,47 @@ check.test("tensors go in and out", function()
     { "a" }, { 1 })
   check.raises("lab.csv.save: row 1 must be a list of cells, got 1", lab.csv.save, path,
     { "a" }, { 1 })
+end)
+
+check.test("a column is numbers or text as a whole; no cell is lost", function()
+  process.write(path, "n,hole,id,hash,mixed,quoted,empty\n"
+    .. "1,,007,1e5,1e5,\"1\",\n,2.5,010,123e456,x,2,\n3,-inf,,0,,3,\n")
+  local c = assert(lab.csv.load(path)).columns
+  local function words(list)
+    local out = {}
+    for i, value in ipairs(list) do out[i] = math.type(value) and value ~= value
+      and "NaN" or value end
+    return out
+  end
+  check.equal(words(c.n), { 1, "NaN", 3 })
+  check.equal(words(c.hole), { "NaN", 2.5, -math.huge })
+  check.equal(c.id, { "007", "010", "" })
+  check.equal(c.hash, { "1e5", "123e456", "0" })
+  check.equal(c.mixed, { "1e5", "x", "" })
+  check.equal(c.quoted, { "1", "2", "3" })
+  check.equal(words(c.empty), { "NaN", "NaN", "NaN" })
+  -- Texts that read like numbers come back as texts.
+  local texts = { { "1e5" }, { "nan" }, { "-inf" }, { "12" }, { "" } }
+  assert(lab.csv.save(path, { "t" }, texts))
+  check.equal(assert(lab.csv.load(path)).columns.t, { "1e5", "nan", "-inf", "12", "" })
+  check.equal(lab.csv.text({ "t" }, { { "007" }, { true } }), "t\n007\ntrue\n")
+end)
+
+check.test("two columns of one name are refused", function()
+  process.write(path, "a,b,a\n1,2,3\n")
+  check.equal(select(2, lab.csv.load(path)),
+    path .. ": two columns have the name 'a'")
+  check.raises("lab.csv.text: two columns have the name 'a'", lab.csv.text,
+    { "a", "b", "a" }, {})
+end)
+
+check.test("what is no file is refused at once", function()
+  process.shell(("cd '%s' && rm -f pipe zeros && mkfifo pipe && ln -s /dev/zero zeros")
+    :format(folder))
+  for _, name in ipairs { "pipe", "zeros" } do
+    check.equal(select(2, lab.csv.load(folder .. "/" .. name)),
+      ("%s/%s: cannot read: it is not a file"):format(folder, name))
+  end
 end)
 
 check.test("Windows line ends, a byte order mark, no newline at the end", function()

@@ -70,4 +70,14 @@ check.test("what JSON cannot say is refused at the caller's line", function()
   check.raises("nested deeper", json.encode, loop)
 end)
 
+check.test("arrays stay arrays, large numbers are read", function()
+  for _, json in ipairs { "[]", "{}", "[[], {}]" } do
+    local text = lab.json.encode(assert(lab.json.decode(json)))
+    check.equal((text:gsub("%s", "")), (json:gsub("%s", "")))
+  end
+  check.equal(lab.json.decode "[9223372036854775807, 9223372036854775808, -1e30]",
+    { math.maxinteger, 0x1p63, -1e30 })
+  check.equal(lab.json.decode(lab.json.encode(0x1p63)), 0x1p63)
+end)
+
 check.done()

@@ -440,7 +440,7 @@ check.test("a record holds all but tensors", function()
   local found = lab.sinks(model, b, { measures = "all", thresholds = { 0.1, 0.2 },
     keep = { { 1, 2 } } })
   local json = require "sinklab.base.json"
-  local back = core.json_decode(json.encode(found:record()))
+  local back = json.decode(json.encode(found:record()))
   check.close(back.heads[3].classes.plain.entropy,
     found.heads[3].classes.plain.entropy, 0)
   check.equal({ back.heads[1].curve[2].threshold, back.kept[1].head, back.column },

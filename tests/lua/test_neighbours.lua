@@ -28,12 +28,61 @@ check.test("npz: tensors by name, there and back", function()
   local t = assert(lab.load_npz(path))
   check.equal(t.x:totable(), x:totable())
   check.equal({ t.x.dtype, t.y.dtype, t.y:totable() }, { "f32", "f64", { 1.0, 2.0 } })
-  check.equal(next(assert(lab.load_npz(here .. "/tests/golden/numpy.npz"))) ~= nil, true)
+  local golden = assert(lab.load_npz(here .. "/tests/golden/numpy.npz"))
+  check.equal(next(golden) ~= nil, true)
   local none, message = lab.load_npz(folder)
   check.equal(none, nil)
   check.contains(message, "it is a folder")
   check.raises("save_npz: 'x' must be a tensor, got number", lab.save_npz, path,
     { x = 3 })
+end)
+
+check.test("files of other programs: every type of number, foreign members", function()
+  local io_folder = here .. "/tests/golden/io/"
+  local want = { { 0.0, 1.0, 2.0 }, { 3.0, 4.0, 5.0 } }
+  for _, name in ipairs { "t_f2", "t_f4", "t_f4_be", "t_f8", "t_f8_be", "t_i1", "t_i2",
+    "t_i4", "t_i4_be", "t_i8", "t_u1", "t_u2", "t_u4", "t_u8", "py2long" } do
+    local t = assert(lab.load_npy(io_folder .. name .. ".npy"))
+    check.equal(t:totable(), want, name)
+    local single = name:match "f[24]" or name == "py2long"
+    check.equal(t.dtype, single and "f32" or "f64", name)
+  end
+  check.equal(assert(lab.load_npy(io_folder .. "t__bool.npy")):totable(),
+    { { 0.0, 1.0, 1.0 }, { 1.0, 1.0, 1.0 } })
+  for name, kind in pairs { t_c8 = "type '<c8'", struct = "a structured type",
+    strings = "type '<U2'" } do
+    check.contains(select(2, lab.load_npy(io_folder .. name .. ".npy")),
+      name .. ".npy: has elements of " .. kind)
+  end
+  local t, skipped = assert(lab.load_npz(io_folder .. "mixed.npz"))
+  check.equal({ t.w.shape, #t.n.shape, t.names }, { { 2, 2 }, 0, nil })
+  check.contains(skipped["names.npy"], "has elements of type '<U1'")
+  t, skipped = assert(lab.load_npz(io_folder .. "readme.npz"))
+  check.equal(t.w ~= nil, true)
+  check.equal(skipped, { ["README.txt"] = "it is no .npy file" })
+  check.equal({ lab.load_npz(io_folder .. "emptyzip.npz") }, { {}, {} })
+  t = assert(lab.load_npz(io_folder .. "uni.npz"))
+  check.equal({ t["ü"].count, t["日本"].count }, { 2, 1 })
+  for name, kind in pairs { BF16 = "f32", F16 = "f32", I64 = "f64", U8 = "f64",
+    BOOL = "f64", mixed = "f64" } do
+    local tensors = assert(lab.load_safetensors(io_folder .. "s_" .. name
+      .. ".safetensors"))
+    local found, values = tensors.a or tensors.ids, { 0.0, 1.0, 2.0, 3.0 }
+    if name == "BOOL" then values = { 0.0, 1.0, 0.0, 1.0 } end
+    if name == "mixed" then values = { 0.0, 1.0 } end
+    check.equal({ found.dtype, found:totable() }, { kind, values }, name)
+  end
+end)
+
+-- Bit 11 of the flags in the local header says that a name is UTF-8.
+check.test("npz: names beyond ASCII are marked as UTF-8", function()
+  local path = folder .. "/names.npz"
+  for name, marked in pairs { plain = false, ["ü"] = true } do
+    assert(lab.save_npz(path, { [name] = lab.arange(2) }))
+    local flags = ("<I2"):unpack(process.read(path), 7)
+    check.equal(flags & 0x800 ~= 0, marked, name)
+    check.equal(assert(lab.load_npz(path))[name]:totable(), { 0.0, 1.0 })
+  end
 end)
 
 local python = "/usr/bin/python3"

@@ -68,13 +68,14 @@ check.test("a complete run: keys in order, values with their types", function()
     max_abs_error = 0.004, wall_s = 1.5, steps_per_s = 4.0 / 3 })
   check.equal(t.results.softmax.eval, { samples = 10, max_abs_error = 0.1 })
   check.equal(t.results.softmax.sinks.heads, { { layer = 1, head = 1,
-    first_mean = 0.99, contribution = lab.json.null } })
+    first_mean = 0.99, contribution = "nan" } })
   check.equal(t.claims, { { text = "it sinks", value = 0.99, op = ">=", bound = 0.98,
     holds = true } })
   check.equal(t.files, { "train-softmax.csv" })
   local last = 0
   for _, key in ipairs { "sinklab", "script", "options", "seed", "dtype", "threads",
-    "isa", "started", "wall_s", "status", "plugins", "results", "claims", "files" } do
+    "isa", "host", "pid", "started", "wall_s", "status", "plugins", "results", "claims",
+    "files" } do
     local at = text:find('\n  "' .. key .. '": ', 1, true)
     check.equal(at and at > last, true, key)
     last = at
@@ -101,7 +102,7 @@ check.test("a claim that does not hold: exit 2, NaN holds nothing", function()
   check.contains(r.out, "false\tfalse\ttrue\ttrue")
   local t = record()
   check.equal(t.status, "complete")
-  check.equal(t.claims[2], { text = "b", value = lab.json.null, op = "<=", bound = 1,
+  check.equal(t.claims[2], { text = "b", value = "nan", op = "<=", bound = 1,
     holds = false })
 end)
 
@@ -231,6 +232,20 @@ check.test("a file over the size limit ends the script", function()
     os.getenv "SINKLAB_BINARY"))
   check.equal(r.code, 153, r.err)
   check.equal(record().status, "interrupted")
+end)
+
+check.test("the record lists the files that were written, and no others", function()
+  process.shell(("rm -rf '%s/o' && mkdir -p '%s/o/bad.npy' '%s/o/m.svg'"):format(folder,
+    folder, folder))
+  local r = run(begin .. [[
+    run:array("good", lab.arange(3))
+    print(pcall(run.array, run, "bad", lab.arange(3)))
+    print(pcall(run.figure, run, "m", lab.plot.heat { { 1, 0 } }))
+    run:array("good", lab.arange(4))]])
+  check.equal(r.code, 0, r.err)
+  check.contains(r.out, "o/bad.npy: cannot write: it is a folder")
+  check.equal(record().files, { "good.npy", "m.png" })
+  process.shell(("rm -rf '%s/o'"):format(folder))
 end)
 
 check.test("out of memory: the record says so", function()

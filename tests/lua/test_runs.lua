@@ -303,6 +303,34 @@ check.test("many runs are indexed in batches, between which others write", funct
   check.equal(assert(runs:best("x", { limit = 1, largest = true }))[1].value, 450.5)
 end)
 
+check.test("numbers that are not finite are found and told apart", function()
+  local where = process.folder "wild"
+  process.write(where .. "/s.lua", [[
+    local lab = require "sinklab"
+    local x = lab.options { x = "1" }.x
+    local wild = { nan = 0 / 0, inf = math.huge, ["-inf"] = -math.huge }
+    lab.run():add("m", { loss = wild[x] or tonumber(x), list = { 0 / 0 } })]])
+  for _, x in ipairs { "1", "nan", "inf", "-inf" } do
+    local r = process.run({ "run", "s.lua", "--x=" .. x, "--out=runs/r" .. x, "--quiet" },
+      { folder = where })
+    check.equal(r.code, 0, r.err)
+  end
+  local runs = lab.runs(where .. "/runs")
+  for condition, want in pairs { ["m.loss=nan"] = "rnan", ["m.loss=inf"] = "rinf",
+    ["m.loss=-inf"] = "r-inf", ["m.loss>1e300"] = "rinf", ["m.loss<-1e300"] = "r-inf",
+    ["m.loss=1"] = "r1", ["m.list.1=nan"] = "r-inf r1 rinf rnan" } do
+    local found = {}
+    for i, run in ipairs(assert(runs:list { where = { condition } })) do
+      found[i] = run.folder
+    end
+    table.sort(found)
+    check.equal(table.concat(found, " "), want, condition)
+  end
+  check.raises("the value must be a number", runs.list, runs, { where = { "m.loss<x" } })
+  check.equal(assert(runs:show "rnan").results.m.loss, "nan")
+  check.equal(assert(runs:best "m.loss")[1].folder, "r-inf")
+end)
+
 check.test("results whose paths would be one are told apart", function()
   local base = process.folder "dots"
   core.make_folder(base .. "/r")

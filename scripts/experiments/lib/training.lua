@@ -140,9 +140,10 @@ Store.__index = Store
 -- @return store, or nil and a message where there is a file that is none
 function training.store(path)
   local self = setmetatable({ path = path, results = {} }, Store)
-  local file <close> = io.open(path, "rb")
-  if not file then return self end
-  local read, message = json.decode(file:read "a")
+  if not core.file_exists(path) then return self end
+  local text, why = core.file_read(path)
+  if not text then return nil, why end
+  local read, message = json.decode(text)
   if type(read) ~= "table" or type(read.results) ~= "table" then
     return nil, ("%s: no file of results (%s); move it away to begin anew"):format(path,
       message or "no key 'results'")

@@ -1,7 +1,8 @@
 --- json.lua - lab.json: Lua values as JSON text, with the order of keys kept.
 local core = require "sinklab.core"
 local schema = require "sinklab.base.schema"
-local valid_utf8 = require "sinklab.base.strings".valid_utf8
+local strings = require "sinklab.base.strings"
+local valid_utf8 = strings.valid_utf8
 
 -- Reading is jansson's. Its writer would put each number of a list on a line of its own,
 -- and 0.1 as 0.10000000000000001: numbers here are the shortest that read back the same.
@@ -10,11 +11,6 @@ local json = { null = core.json_null }
 schema.describe("lab.json.null",
   "The value that JSON's null reads as and is written from.", {}, nil,
   "print(lab.json.encode { lab.json.null })", nil, core.json_null)
-
-json.decode = schema.describe("lab.json.decode",
-  "Read JSON text.", { { "text", "string" } },
-  "the value, or nil and a message that says where the text is wrong",
-  [[print(lab.json.decode('{ "a": [1, 2] }').a[2])]], nil, core.json_decode)
 
 -- Marks of tables as arrays or objects; an unmarked table is an array when its keys are
 -- 1..n with n > 0, else an object with its keys sorted.
@@ -42,6 +38,14 @@ json.object = schema.func("lab.json.object", {
   orders[t] = order
   return t
 end)
+
+json.decode = schema.func("lab.json.decode", {
+  doc = [[Read JSON text. Whole numbers beyond 64 bits are read as floats; an empty array
+    is marked as one (lab.json.array).]],
+  args = { { "text", "string" } },
+  returns = "the value, or nil and a message that says where the text is wrong",
+  example = [[print(lab.json.decode('{ "a": [1, 2] }').a[2])]],
+}, function(s) return core.json_decode(s, kinds) end)
 
 local escapes = { ['"'] = '\\"', ["\\"] = "\\\\", ["\b"] = "\\b", ["\f"] = "\\f",
   ["\n"] = "\\n", ["\r"] = "\\r", ["\t"] = "\\t" }
@@ -137,8 +141,11 @@ function encode(out, value, indent)
     out[#out + 1] = tostring(value)
   elseif kind == "number" then
     -- JSON has no word for NaN and the infinities.
-    local finite = value == value and value ~= math.huge and value ~= -math.huge
-    out[#out + 1] = finite and number(value) or "null"
+    if value - value == 0 then
+      out[#out + 1] = number(value)
+    else
+      out[#out + 1] = out.words and text(strings.number_word(value)) or "null"
+    end
   elseif kind == "string" then
     out[#out + 1] = text(value)
   elseif kind == "table" then
@@ -150,15 +157,19 @@ function encode(out, value, indent)
 end
 
 json.encode = schema.func("lab.json.encode", {
-  doc = [[JSON text of a value, indented by two spaces. NaN and the infinities become
-    null.]],
+  doc = "JSON text of a value, indented by two spaces.",
   args = { { "value", "any",
     doc = "table, text, number, boolean, nil or lab.json.null" } },
+  options = {
+    { "not_finite", "string", choices = { "null", "text" }, default = "null",
+      doc = [[how NaN and the infinities, for which JSON has no form, are written: null,
+        or the texts "nan", "inf" and "-inf"]] },
+  },
   returns = "text",
   errors = "a function, a thread, userdata, tables that nest deeper than 100",
   example = [[print(lab.json.encode { name = "softmax", heads = { 0.99, 0.95 } })]],
-}, function(value)
-  local out = {}
+}, function(value, o)
+  local out = { words = o.not_finite == "text" }
   local ok, message = pcall(encode, out, value, "")
   if not ok then core.raise(message) end
   return table.concat(out)

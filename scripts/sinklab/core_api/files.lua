@@ -10,7 +10,9 @@ local path = { "path", "string" }
 local tensors = { "tensors", "table", doc = "{ name = tensor }" }
 
 files.load_npy = describe("lab.load_npy",
-  "Read a .npy file of NumPy: <f4 as f32; <f8, <i4, <i8, |u1 and |b1 as f64.",
+  [[Read a .npy file of NumPy, of either byte order: f2 and f4 as f32; f8, i1 to i8, u1
+    to u8 and b1 as f64. Integers of 2^53 and above, complex numbers, text, objects and
+    records are refused.]],
   { path }, "tensor, or nil and a message", [[
     lab.arange(3):save_npy "x.npy"
     print(assert(lab.load_npy "x.npy"))]])
@@ -20,7 +22,8 @@ files.save_npy = describe("lab.save_npy", "Write a tensor as a .npy file of NumP
   "true, or nil and a message", [[assert(lab.save_npy("x.npy", lab.arange(3)))]])
 
 files.load_safetensors = describe("lab.load_safetensors",
-  "Read a safetensors file.", { path },
+  [[Read a safetensors file: F32, F16, BF16 and the 8-bit floats as f32; F64, BOOL and
+    integers below 2^53 as f64.]], { path },
   "{ name = tensor }, { key = text } of its metadata; or nil and a message", [[
     assert(lab.save_safetensors("x.safetensors", { x = lab.arange(3) }))
     print(lab.load_safetensors("x.safetensors").x)]])
@@ -33,7 +36,8 @@ files.save_safetensors = describe("lab.save_safetensors",
 
 files.load_npz = describe("lab.load_npz", "Read a .npz file of NumPy, compressed or not.",
   { path },
-  "{ name = tensor }, or nil and a message", [[
+  [[{ name = tensor }, { name of a member that is not read = why }; or nil and a
+    message]], [[
     assert(lab.save_npz("x.npz", { x = lab.arange(3) }))
     print(lab.load_npz("x.npz").x)]])
 

@@ -27,11 +27,7 @@ end
 --- The text of a file, or nil and a sentence; nil alone if there is no such file.
 local function text_of(path)
   if not core.file_exists(path) then return end
-  local stamp, message = core.file_stamp(path) -- a pipe has none, and would hold us
-  if not stamp then return nil, message end
-  local stream <close>, why = io.open(path, "rb")
-  if not stream then return nil, why end
-  return stream:read "a"
+  return core.file_read(path)
 end
 
 --- The table that a JSON file holds, nil if there is no such file; or nil and a

@@ -2,7 +2,8 @@
 local csv = require "sinklab.base.csv"
 local json = require "sinklab.base.json"
 
-local entries = {}
+--- json_options: how records are written (lab.json.encode).
+local entries = { json_options = { not_finite = "text" } }
 
 -- The order of keys; others come after them, sorted.
 local train_keys = { "steps", "stopped_by", "loss", "max_abs_error", "wall_s",

@@ -1,11 +1,19 @@
 --- fields.lua - the options and results of a record by name, as the index, filters and
 -- tables of runs have them.
 local json = require "sinklab.base.json"
+local strings = require "sinklab.base.strings"
 
 local fields = {}
 
 -- A longer list of numbers is a curve, not a result to search for.
 local LONGEST_LIST = 64
+
+--- A value as the index has it: booleans as text, "inf" as the number it stands for. NaN
+-- stays the text "nan", as SQL has none.
+local function plain(value)
+  if type(value) == "boolean" then return tostring(value) end
+  return value ~= "nan" and strings.not_finite[value] or value
+end
 
 --- Store the leaves of a table in `into` by their paths, lists by their numbers from 1.
 -- With `quote`, keys that hold a dot are in quotes.
@@ -19,9 +27,8 @@ local function put_leaves(t, prefix, into, quote)
     if type(value) == "table" then
       twice = put_leaves(value, path .. ".", into, quote) or twice
     elseif value ~= json.null then
-      if type(value) == "boolean" then value = tostring(value) end
       twice = twice or into[path] ~= nil
-      into[path] = value
+      into[path] = plain(value)
     end
   end
   return twice

@@ -1,5 +1,6 @@
 --- filter.lua - conditions on runs, "lr<=1e-3", as SQL with bound values.
 local check = require "sinklab.base.check"
+local strings = require "sinklab.base.strings"
 local index = require "sinklab.record.index"
 
 local filter = {}
@@ -80,11 +81,11 @@ local function parse(condition, known)
   unknown("runs", first, known)
 end
 
---- Whether a key has numbers and no text, in all runs.
+--- Whether a key has numbers and no text but "nan", in all runs.
 local function is_number(sql, bound, known)
   local twice = table.move(bound, 1, #bound, #bound + 1, { table.unpack(bound) })
   local rows = known.db:rows(([[select distinct typeof (%s) = 'text' as is_text
-    from runs r where %s is not null]]):format(sql, sql), table.unpack(twice))
+    from runs r where %s <> 'nan']]):format(sql, sql), table.unpack(twice))
   for _, row in ipairs(rows or {}) do
     if row.is_text == 1 then return false end
   end
@@ -104,8 +105,8 @@ function filter.sql(where, known)
       check.fail("runs: condition %d must be a string, got a %s", i, type(condition))
     end
     local sql, bound, op, value = parse(condition, known)
-    local number = tonumber(value)
-    if not number and op ~= "~" and is_number(sql, bound, known) then
+    local number = tonumber(value) or value ~= "nan" and strings.not_finite[value]
+    if not number and value ~= "nan" and op ~= "~" and is_number(sql, bound, known) then
       check.fail("runs: the condition '%s': the value must be a number, as in all runs; "
         .. "got '%s'", condition, value)
     end

@@ -56,14 +56,9 @@ end
 --- The content of a run directory's run.json; or nil and a message.
 function index.read(folder)
   local path = folder .. "/run.json"
-  local stamp, message = core.file_stamp(path) -- nor a pipe, which would never end
-  if not stamp then return nil, message end
-  local file
-  file, message = io.open(path, "rb")
-  if not file then return nil, message end
-  local text = file:read "a"
-  file:close()
-  local record, why = json.decode(text or "")
+  local text, message = core.file_read(path)
+  if not text then return nil, message end
+  local record, why = json.decode(text)
   if not record then return nil, path .. ": " .. why end
   if not is_record(record) then return nil, path .. ": not the record of a run" end
   return record

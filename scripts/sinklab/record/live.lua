@@ -34,4 +34,13 @@ function live.take(folder)
   return nil, held and live.message(folder) or message, held
 end
 
+--- Remove the temporary files that a process left here which was killed while it wrote.
+-- Their names have its number (core.file_write).
+function live.remove_temporary(folder)
+  for _, name in ipairs(core.folder(folder) or {}) do
+    local pid = math.tointeger(name:match "%.(%d+)%-%d+%.tmp$")
+    if pid and not core.process_lives(pid) then os.remove(folder .. "/" .. name) end
+  end
+end
+
 return live

@@ -45,17 +45,18 @@ local function plugins_used()
   return list
 end
 
-local function write(self)
+local function write_record(self)
   local record = self.record
   record.wall_s = (core.clock() - self.clock) * 1000 // 1 / 1000
   record.plugins = plugins_used()
-  must(core.file_write(self.folder .. "/run.json", json.encode(record) .. "\n"))
+  must(core.file_write(self.folder .. "/run.json",
+    json.encode(record, entries.json_options) .. "\n"))
 end
 
 --- Write the record. After an interrupt the script ends here: its results so far are
 -- kept, and its next step (measuring, drawing, claiming) does not start.
 local function save(self)
-  write(self)
+  write_record(self)
   core.stop_if_interrupted()
 end
 
@@ -68,14 +69,14 @@ local function put_in_index(self)
   end
 end
 
---- The path of a file of the run; its name is added to the record.
-local function file(self, name)
+--- Write a file of the run by write (path, ...), and add its name to the record.
+local function write_file(self, name, write, ...)
+  must(write(self.folder .. "/" .. name, ...))
   local files = self.record.files
   for _, known in ipairs(files) do
-    if known == name then return self.folder .. "/" .. name end
+    if known == name then return end
   end
   files[#files + 1] = name
-  return self.folder .. "/" .. name
 end
 
 -- Results.
@@ -92,7 +93,7 @@ local function save_maps(self, label, sinks)
     if core.is_tensor(tensor) and tensor.count <= MOST_NUMBERS then
       names = names or {}
       names[map] = label .. "-" .. map .. ".npy"
-      must(core.save_npy(file(self, names[map]), tensor))
+      write_file(self, names[map], core.save_npy, tensor)
     end
   end
   return names and json.object(names, maps)
@@ -107,7 +108,7 @@ methods.csv = schema.func("run:csv", {
     run:csv("mine", { { step = 1, loss = 0.5, lr = 1e-3, time = 0.1 } })]],
 }, function(self, label, log)
   check_label("run:csv", label)
-  must(core.file_write(file(self, "train-" .. label .. ".csv"), entries.csv(log)))
+  write_file(self, "train-" .. label .. ".csv", core.file_write, entries.csv(log))
   save(self)
 end)
 
@@ -160,7 +161,9 @@ methods.figure = schema.func("run:figure", {
 }, function(self, name, figure)
   check_label("run:figure", name)
   for _, extension in ipairs { "png", "svg", "pdf" } do
-    must(figure:save(file(self, name .. "." .. extension)))
+    write_file(self, name .. "." .. extension, function(path)
+      return figure:save(path)
+    end)
   end
   save(self)
 end)
@@ -174,7 +177,7 @@ methods.array = schema.func("run:array", {
     run:array("weights", lab.arange(3))]],
 }, function(self, name, tensor)
   check_label("run:array", name)
-  must(core.save_npy(file(self, name .. ".npy"), tensor))
+  write_file(self, name .. ".npy", core.save_npy, tensor)
   save(self)
 end)
 
@@ -188,7 +191,7 @@ methods.weights = schema.func("run:weights", {
       task = lab.task.trigger_mean {} })]],
 }, function(self, name, model)
   check_label("run:weights", name)
-  must(model:save(file(self, name .. ".safetensors")))
+  write_file(self, name .. ".safetensors", function(path) return model:save(path) end)
   save(self)
 end)
 
@@ -204,12 +207,12 @@ methods.report = schema.func("run:report", {
     print(run:report())]],
 }, function(self)
   save(self)
-  local path, why = require "sinklab.report".write { self.folder }
-  must(path, why)
+  write_file(self, "report.html", function()
+    return require "sinklab.report".write { self.folder }
+  end)
   self.reported = true
-  file(self, "report.html")
   save(self)
-  return path
+  return self.folder .. "/report.html"
 end)
 
 methods.table = schema.func("run:table", {
@@ -274,7 +277,7 @@ function finish(status, message)
   open = nil
   self.record.status = status
   if status == "failed" then self.record.error = message end
-  write(self)
+  write_record(self)
   if self.reported then -- its page still says "running"
     must(require "sinklab.report".write { self.folder })
   end
@@ -311,15 +314,6 @@ local function new_folder(script)
   end
 end
 
---- Remove the temporary files that a process left here which was killed while it wrote.
--- Their names have its number (core.file_write).
-local function sweep(folder)
-  for _, name in ipairs(core.folder(folder) or {}) do
-    local pid = math.tointeger(name:match "%.(%d+)%-%d+%.tmp$")
-    if pid and not core.process_lives(pid) then os.remove(folder .. "/" .. name) end
-  end
-end
-
 --- Open the run of a context (cli/context.lua): its script, shown, out and options.
 function module.open(context)
   if open and context.script then
@@ -336,7 +330,7 @@ function module.open(context)
   elseif not lock then
     io.stderr:write(why .. ": nothing keeps other processes out of this folder\n")
   end
-  sweep(folder)
+  live.remove_temporary(folder)
   local labels = {} -- of results, in the order of adding
   local host, pid = core.this_process()
   local seed, dtype = rawget(values, "seed"), rawget(values, "dtype")

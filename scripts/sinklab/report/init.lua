@@ -12,7 +12,7 @@ local read = require "sinklab.report.read"
 local report = {}
 
 local function template(name)
-  local text, why = read.file(core.scripts .. "/templates/" .. name)
+  local text, why = core.file_read(core.scripts .. "/templates/" .. name)
   if not text then core.raise(why) end
   return text
 end
@@ -40,7 +40,7 @@ end
 function report.html(folders)
   local runs, data = {}, json.array {}
   for i, folder in ipairs(folders) do
-    local run, why = read.read(folder)
+    local run, why = read(folder)
     if not run then return nil, why end
     runs[i] = run
   end

@@ -1,8 +1,8 @@
 --- page.lua - the part of a report that is plain HTML: options of a run, claims,
 -- options, results, figures. It is complete without JavaScript.
+local core = require "sinklab.core"
 local json = require "sinklab.base.json"
 local maps = require "sinklab.report.maps"
-local read = require "sinklab.report.read"
 local valid_utf8 = require "sinklab.base.strings".valid_utf8
 
 -- Bytes: of all tables, of all figures, of one value in a cell.
@@ -276,7 +276,7 @@ function Page:figures_of(run)
   if #run.figures == 0 then return end
   self:put "<h3>Figures</h3><div class=\"figures\">"
   for _, name in ipairs(run.figures) do
-    local bytes, why = read.file(run.folder .. "/" .. name .. ".png")
+    local bytes, why = core.file_read(run.folder .. "/" .. name .. ".png")
     local title = escape(name)
     if not bytes then
       self:put("<p class=\"note\">" .. escape(why) .. "</p>")

@@ -9,14 +9,6 @@ local maps = require "sinklab.report.maps"
 -- Entries of a training's log that a curve is drawn through, and curves of a run.
 local MOST_POINTS, MOST_CURVES = 400, 64
 
-local function read_file(path)
-  local file <close>, why = io.open(path, "rb")
-  if not file then return nil, why end
-  local text, message = file:read "a"
-  if not text then return nil, path .. ": " .. message end
-  return text
-end
-
 --- Text of the record, or its substitute where there is none.
 local function words(value, otherwise)
   if type(value) == "string" then return value end
@@ -43,7 +35,7 @@ local function read_record(folder)
     end
     return nil, ("%s: no run.json in it: this is no run directory%s"):format(folder, hint)
   end
-  local text, why = read_file(path)
+  local text, why = core.file_read(path)
   if not text then return nil, why end
   local record, message = json.decode(text)
   if type(record) ~= "table" then
@@ -188,4 +180,4 @@ local function read(folder)
   return run
 end
 
-return { read = read, file = read_file }
+return read

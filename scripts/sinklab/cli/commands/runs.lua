@@ -2,6 +2,7 @@
 -- rebuild.
 local core = require "sinklab.core"
 local command = require "sinklab.cli.command"
+local entries = require "sinklab.record.entries"
 local json = require "sinklab.base.json"
 local text = require "sinklab.base.text"
 
@@ -35,10 +36,12 @@ end
 local order = { "folder", "script", "status", "started", "wall_s", "seed", "dtype",
   "threads", "isa", "sinklab", "claims", "failed", "error", "value" }
 
+local function print_record(t) print(json.encode(t, entries.json_options)) end
+
 local function print_json(list)
   local out = json.array {}
   for i, run in ipairs(list) do out[i] = json.object(run, order) end
-  print(json.encode(out))
+  print_record(out)
 end
 
 local function print_runs(runs, list, given)
@@ -100,7 +103,7 @@ end
 local function show(words, given)
   local fields = require "sinklab.record.fields"
   local record, where = must(open(given):show(words[1]))
-  if given.json then return print(json.encode(record)) end
+  if given.json then return print_record(record) end
   print(("%s\n%s, %s, %s s, %s, %s threads, %s, sinklab %s"):format(where,
     cell(record.script), cell(record.started), number(record.wall_s), cell(record.status),
     number(record.threads), cell(record.isa), cell(record.sinklab)))
@@ -131,7 +134,7 @@ local function compare(words, given)
         json.object(d, { "name", "a", "b", "difference" })
       end
     end
-    return print(json.encode(json.object(c, { "a", "b", "options", "results" })))
+    return print_record(json.object(c, { "a", "b", "options", "results" }))
   end
   print(("a  %s\nb  %s"):format(c.a, c.b))
   for _, part in ipairs { "options", "results" } do
