@@ -28,7 +28,22 @@ set(WRONG_gate gate_swapped gate_past_end gate_declares_weights)
 set(WRONG_mixer mixer_looks_ahead mixer_not_causal_only mixer_plan_silent
   mixer_past_scratch mixer_backward mixer_weights_unwritten mixer_weights_hidden
   mixer_shift_unseen)
+set(HOSTILE start_spins start_sleeps start_ignores_signals start_stops start_reads
+  start_crashes start_aborts start_bus start_exits_0 start_exits_at_once start_exits_3
+  start_forks start_forks_many start_forks_session start_forks_twice
+  start_kills_parent start_stops_parent start_kills_group start_overflows
+  end_crashes end_exits end_sleeps atexit_crashes missing_symbol wild_name wild_options
+  control_name validate_crashes validate_exits kernel_exits kernel_forks control_doc)
 set(SINKLAB_VARIANTS "")
+foreach(case ${HOSTILE})
+  add_library(case_${case} INTERFACE)
+  target_compile_definitions(case_${case} INTERFACE CASE_${case} CASE_NAME="${case}")
+  sinklab_add_plugin(bad_${case} ${CMAKE_CURRENT_SOURCE_DIR}/bad/hostile.c
+    WITH case_${case})
+  set_target_properties(bad_${case} PROPERTIES OUTPUT_NAME ${case}
+    LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/hostile)
+  add_dependencies(test_plugins bad_${case})
+endforeach()
 foreach(shape row gate mixer)
   foreach(case ${WRONG_${shape}})
     add_library(case_${case} INTERFACE)

@@ -1,6 +1,8 @@
 /* load.c - shared objects opened once, in the variant that this machine
 ** runs. */
 #include "attention/plugins.h"
+#include "base/child.h"
+#include "base/escape.h"
 #include "base/file.h"
 #include "base/isa.h"
 #include "base/memory.h"
@@ -9,18 +11,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
+#include <sys/mman.h>
 #include <unistd.h>
 #ifdef __ELF__
 #include <elf.h>
 #endif
 
 enum { STAMP = 80 };
+/* Bytes of a file; a built-in plugin has a ten-thousandth of them. */
+static const size_t LARGEST = (size_t)256 << 20;
 
 /* What the loader remembers beyond what others may see. */
 typedef struct entry {
   sl_loaded loaded;  /* first: the public pointer is this one */
   char stamp[STAMP]; /* sl_file_stamp of the file when it was opened */
+  int copy; /* descriptor of the copy that is loaded; -1: the file is */
 } entry;
 
 /* Every plugin of the process; main thread only. */
@@ -30,78 +35,107 @@ const sl_loaded *sl_plugin_loaded (void) {
   return all;
 }
 
+/* A name that ends this process's lines where its bytes say so is no name to
+** show: it is shown escaped. */
 static const char *base_name (const char *path) {
+  static char shown[4 * 256];
   const char *slash = strrchr (path, '/');
-  return slash ? slash + 1 : path;
+  return sl_escape_text (slash ? slash + 1 : path, shown, sizeof shown);
+}
+
+#ifdef __ELF__
+#if UINTPTR_MAX > 0xffffffff
+typedef Elf64_Ehdr elf_header;
+typedef Elf64_Phdr elf_segment;
+enum { CLASS = ELFCLASS64 };
+#else
+typedef Elf32_Ehdr elf_header;
+typedef Elf32_Phdr elf_segment;
+enum { CLASS = ELFCLASS32 };
+#endif
+
+/* The header of an object that runs on this machine: that of the C library. */
+static const elf_header *own_header (void) {
+  Dl_info info;
+  const int found = dladdr (dlsym (RTLD_DEFAULT, "memcpy"), &info);
+  return found ? (const elf_header *)info.dli_fbase : NULL;
 }
 
 /* Loading a file that ends before the segments it promises kills the process
 ** with SIGBUS, so this is checked before dlopen sees it. */
-static int check_whole (const char *path, sl_error *e) {
-#ifdef __ELF__
-#if UINTPTR_MAX > 0xffffffff
-  typedef Elf64_Ehdr header;
-  typedef Elf64_Phdr segment;
-#else
-  typedef Elf32_Ehdr header;
-  typedef Elf32_Phdr segment;
-#endif
-  const char *file = base_name (path);
-  header h;
-  size_t size;
-  int result = 0;
-  char *text = sl_file_read (path, 0, &size, e);
-  if (!text) return -1;
-  if (size < sizeof h || memcmp (text, ELFMAG, SELFMAG) != 0) {
-    sl_free (text);
+static int check_whole (const char *file, const char *text, size_t size,
+                        sl_error *e) {
+  const elf_header *own = own_header ();
+  elf_header h;
+  if (size < sizeof h || memcmp (text, ELFMAG, SELFMAG) != 0)
     return sl_fail (e, "%s: not a shared object (%zu bytes, no ELF header)",
                     file, size);
-  }
   memcpy (&h, text, sizeof h);
-  if (h.e_phentsize != sizeof (segment) || h.e_phoff > size ||
-      (size_t)h.e_phnum * sizeof (segment) > size - h.e_phoff)
-    result = sl_fail (e,
-                      "%s: damaged shared object: its segment table is "
-                      "outside the file's %zu bytes",
-                      file, size);
-  for (size_t i = 0; result == 0 && i < h.e_phnum; i++) {
-    segment s;
+  if (h.e_ident[EI_CLASS] != CLASS)
+    return sl_fail (e, "%s: built for another machine: ELF class %d, here %d",
+                    file, h.e_ident[EI_CLASS], CLASS);
+  if (own && (h.e_ident[EI_DATA] != own->e_ident[EI_DATA] ||
+              h.e_machine != own->e_machine))
+    return sl_fail (e, "%s: built for another machine: ELF machine %d, here %d",
+                    file, h.e_machine, own->e_machine);
+  if (h.e_type != ET_DYN)
+    return sl_fail (e, "%s: not a shared object: ELF type %d, not %d", file,
+                    h.e_type, ET_DYN);
+  if (h.e_phentsize != sizeof (elf_segment) || h.e_phoff > size ||
+      (size_t)h.e_phnum * sizeof (elf_segment) > size - h.e_phoff)
+    return sl_fail (e,
+                    "%s: damaged shared object: its segment table is "
+                    "outside the file's %zu bytes",
+                    file, size);
+  for (size_t i = 0; i < h.e_phnum; i++) {
+    elf_segment s;
     memcpy (&s, text + h.e_phoff + i * sizeof s, sizeof s);
     if (s.p_type == PT_LOAD &&
         (s.p_offset > size || s.p_filesz > size - s.p_offset))
-      result = sl_fail (
-          e, "%s: truncated: segment %zu ends at byte %llu of %zu", file, i,
-          (unsigned long long)(s.p_offset + s.p_filesz), size);
+      return sl_fail (e, "%s: truncated: segment %zu ends at byte %llu of %zu",
+                      file, i, (unsigned long long)(s.p_offset + s.p_filesz),
+                      size);
   }
-  sl_free (text);
-  return result;
-#else
-  (void)path;
-  (void)e;
   return 0;
+}
+#else
+static int check_whole (const char *file, const char *text, size_t size,
+                        sl_error *e) {
+  return text ? 0 : sl_fail (e, "%s: %zu bytes", file, size);
+}
+#endif
+
+/* A copy of the file in memory, as a descriptor: the bytes that were read and
+** tried are the ones that run, also if the file is overwritten where it lies.
+** -1: none, and the file itself is loaded: where the system has no such copies,
+** and for a file that finds its libraries beside it. */
+static int copy_in_memory (const char *name, const char *text, size_t size) {
+#ifdef __linux__
+  int fd;
+  if (memmem (text, size, "$ORIGIN", 7)) return -1;
+  fd = memfd_create (name, MFD_CLOEXEC);
+  for (size_t done = 0; fd >= 0 && done < size;) {
+    const ssize_t n = write (fd, text + done, size - done);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) {
+      close (fd);
+      fd = -1;
+    } else {
+      done += (size_t)n;
+    }
+  }
+  return fd;
+#else
+  (void)name, (void)text, (void)size;
+  return -1;
 #endif
 }
 
-/* A file damaged elsewhere can kill the process in the dynamic linker: a child
-** tries first. 0 if it comes back, whatever it found. */
-static int try_loading (const char *path, sl_error *e) {
-  const pid_t child = fork ();
-  int status = 0;
-  if (child == 0) {
-    dlopen (path, RTLD_NOW | RTLD_LOCAL);
-    _exit (0);
-  }
-  if (child < 0) return 0; /* no process to spare: without the trial */
-  while (waitpid (child, &status, 0) < 0 && errno == EINTR) continue;
-  if (WIFEXITED (status) && WEXITSTATUS (status) == 0) return 0;
-  if (WIFEXITED (status))
-    return sl_fail (e, "%s: loading it ends the process with status %d",
-                    base_name (path), WEXITSTATUS (status));
-  return sl_fail (e,
-                  "%s: damaged shared object: loading it ends the process by "
-                  "signal %d (%s)",
-                  base_name (path), WTERMSIG (status),
-                  strsignal (WTERMSIG (status)));
+/* The name under which the dynamic linker opens the object, and debuggers. */
+static const char *source_of (const entry *n, char *name, size_t size) {
+  if (n->copy < 0) return n->loaded.path;
+  snprintf (name, size, "/proc/%ld/fd/%d", (long)getpid (), n->copy);
+  return name;
 }
 
 /* The best variant of one precision that the instruction set in use allows. */
@@ -118,23 +152,98 @@ static const sl_plugin *pick (void *so, const char *precision, sl_isa *found) {
   return NULL;
 }
 
-static int open_object (entry *n, const char *name, sl_error *e) {
+/* dlopen and what the object declares; *so is its handle, if it has one. */
+static int open_object (entry *n, void **so, sl_error *e) {
   static const char *const precision[2] = { "f32", "f64" };
   const char *file = base_name (n->loaded.path);
-  void *so = dlopen (n->loaded.path, RTLD_NOW | RTLD_LOCAL);
-  if (!so) {
+  char name[64];
+  *so = dlopen (source_of (n, name, sizeof name), RTLD_NOW | RTLD_LOCAL);
+  if (!*so) {
     const char *why = dlerror ();
     return sl_fail (e, "%s: cannot be loaded: %s", file, why ? why : "?");
   }
   for (int i = 0; i < 2; i++) {
-    n->loaded.plugin[i] = pick (so, precision[i], &n->loaded.isa[i]);
+    n->loaded.plugin[i] = pick (*so, precision[i], &n->loaded.isa[i]);
     if (!n->loaded.plugin[i])
       return sl_fail (e,
                       "%s: has no symbol sinklab_plugin_%s: a plugin is "
                       "compiled in both precisions, once with -DSL_SINGLE",
                       file, precision[i]);
   }
-  return sl_plugin_validate (file, name, n->loaded.plugin, e);
+  return sl_plugin_validate (file, n->loaded.name, n->loaded.plugin, e);
+}
+
+/* The trial. A file can kill, hang or end the process in its constructors, in
+** the functions that look at options and in its destructors, and damaged tables
+** can kill the dynamic linker: a child goes through all of it first. */
+
+typedef struct trial {
+  entry *n;
+  const char *volatile doing;
+  int failed;
+  sl_error error;
+} trial;
+
+static void go_through (void *data) {
+  trial *t = data;
+  sl_error ignored;
+  void *so;
+  t->doing = "loading it";
+  t->failed = open_object (t->n, &so, &t->error);
+  if (!t->failed) {
+    t->doing = "asking for its default options";
+    sl_mechanism_new (&t->n->loaded, 0, NULL, &ignored);
+  }
+  t->doing = "unloading it";
+  if (so) dlclose (so);
+}
+
+static int try_loading (entry *n, sl_error *e) {
+  const char *file = base_name (n->loaded.path), *doing;
+  trial *t = sl_child_alloc (sizeof *t);
+  sl_child_end end = { 0 };
+  int status;
+  if (!t) return sl_fail (e, "%s: no memory to try it", file);
+  t->n = n;
+  t->doing = "loading it";
+  status = sl_child_try (go_through, t, SL_PLUGIN_SECONDS, &end, e);
+  doing = t->doing;
+  if (status)
+    sl_fail_within (e, "%s", file);
+  else if (t->failed)
+    status = sl_fail (e, "%s", t->error.text);
+  else if (end.how == SL_CHILD_TIMED_OUT)
+    status = sl_fail (e, "%s: %s does not return within %d s", file, doing,
+                      SL_PLUGIN_SECONDS);
+  else if (end.how == SL_CHILD_EXITED)
+    status = sl_fail (e, "%s: %s ends the process with status %d", file, doing,
+                      end.number);
+  else if (end.how == SL_CHILD_KILLED)
+    status = sl_fail (e, "%s: %s ends the process by signal %d (%s)", file,
+                      doing, end.number, strsignal (end.number));
+  else if (end.left)
+    status = sl_fail (e, "%s: loading it leaves a process running", file);
+  sl_child_free (t, sizeof *t);
+  return status;
+}
+
+/* Read the file once: whole, hashed and, for one that did not come with
+** sinklab, copied and tried. */
+static int prepare (entry *n, int shipped, sl_error *e) {
+  const char *path = n->loaded.path;
+  char name[64], *text;
+  size_t size;
+  int bad;
+  if (sl_file_stamp (path, n->stamp, sizeof n->stamp, e)) return -1;
+  text = sl_file_read (path, LARGEST, &size, e);
+  if (!text) return -1;
+  bad = check_whole (base_name (path), text, size, e);
+  if (!bad && !shipped) n->copy = copy_in_memory (n->loaded.name, text, size);
+  sl_free (text);
+  if (bad) return -1;
+  if (sl_file_sha256 (source_of (n, name, sizeof name), n->loaded.hash, e))
+    return -1;
+  return shipped ? 0 : try_loading (n, e);
 }
 
 /* The plugin of this file, or NULL. */
@@ -169,58 +278,89 @@ static int ends_in_so (const char *name) {
   return length > 3 && strcmp (name + length - 3, ".so") == 0;
 }
 
-const sl_loaded *sl_plugin_load (const char *name, sl_error *e) {
-  char path[SL_PATH_SIZE], *full;
-  const char *file;
-  size_t stem;
-  entry *n;
-  if (*name == '\0') {
-    sl_fail (e, "the name of a plugin is empty");
-    return NULL;
-  }
-  if (strlen (name) >= sizeof path) {
-    sl_fail (e, "plugin name '%.60s...' is longer than %zu bytes", name,
-             sizeof path - 1);
-    return NULL;
-  }
+/* The full path of a plugin that is meant by a name or a path. */
+static int find (const char *name, char path[SL_PATH_SIZE], char *shadows,
+                 sl_error *e) {
+  char *full;
+  *shadows = '\0';
+  if (*name == '\0') return sl_fail (e, "the name of a plugin is empty");
+  if (strlen (name) >= SL_PATH_SIZE)
+    return sl_fail (e, "plugin name '%.60s...' is longer than %d bytes", name,
+                    SL_PATH_SIZE - 1);
   if (strchr (name, '/') || ends_in_so (name))
     strcpy (path, name);
-  else if (sl_plugin_search (name, path, e))
-    return NULL;
+  else if (sl_plugin_search (name, path, shadows, e))
+    return -1;
   full = realpath (path, NULL);
-  if (!full || strlen (full) >= sizeof path) {
+  if (!full || strlen (full) >= SL_PATH_SIZE) {
     sl_fail (e,
              full ? "%.400s: its full path is too long"
                   : "%.400s: no such plugin file",
              path);
     free (full);
-    return NULL;
+    return -1;
   }
   strcpy (path, full);
   free (full);
-  n = opened (path);
-  if (n != NULL) return check_unchanged (n, e) ? NULL : &n->loaded;
-  file = base_name (path);
-  stem = ends_in_so (file) ? strlen (file) - 3 : strlen (file);
-  n = sl_alloc (1, sizeof *n);
+  return 0;
+}
+
+static entry *new_entry (const char *path, sl_error *e) {
+  const char *slash = strrchr (path, '/'), *file = slash ? slash + 1 : path;
+  const size_t stem = strlen (file) - (ends_in_so (file) ? 3 : 0);
+  entry *n = sl_alloc (1, sizeof *n);
   if (!n || stem >= sizeof n->loaded.name) {
     sl_fail (e,
              n ? "%s: a plugin's name is at most 63 bytes long"
                : "%s: no memory to load it",
-             file);
+             base_name (path));
     sl_free (n);
     return NULL;
   }
   memcpy (n->loaded.name, file, stem);
   strcpy (n->loaded.path, path);
-  if (sl_file_stamp (path, n->stamp, sizeof n->stamp, e) ||
-      check_whole (path, e) || try_loading (path, e) ||
-      sl_file_sha256 (path, n->loaded.hash, e) ||
-      open_object (n, n->loaded.name, e)) {
-    sl_free (n);
-    return NULL;
+  n->copy = -1;
+  return n;
+}
+
+/* A descriptor whose name the dynamic linker may remember stays open: the next
+** file would be taken for this one. */
+static void drop (entry *n, const void *so) {
+  if (!so && n->copy >= 0) close (n->copy);
+  sl_free (n);
+}
+
+int sl_plugin_try (const char *name, sl_error *e) {
+  char path[SL_PATH_SIZE], shadows[SL_PATH_SIZE];
+  entry *n;
+  int status;
+  if (find (name, path, shadows, e)) return -1;
+  if (opened (path)) return 0;
+  n = new_entry (path, e);
+  if (!n) return -1;
+  status = prepare (n, 0, e);
+  drop (n, NULL);
+  return status;
+}
+
+const sl_loaded *sl_plugin_load (const char *name, sl_error *e) {
+  char path[SL_PATH_SIZE], shadows[SL_PATH_SIZE];
+  void *so = NULL;
+  entry *n;
+  if (find (name, path, shadows, e)) return NULL;
+  n = opened (path);
+  if (n) {
+    if (check_unchanged (n, e)) return NULL;
+  } else {
+    n = new_entry (path, e);
+    if (!n) return NULL;
+    if (prepare (n, sl_plugin_shipped (path), e) || open_object (n, &so, e)) {
+      drop (n, so);
+      return NULL;
+    }
+    n->loaded.next = all;
+    all = &n->loaded;
   }
-  n->loaded.next = all;
-  all = &n->loaded;
-  return all;
+  if (*shadows) strcpy (n->loaded.shadows, shadows);
+  return &n->loaded;
 }

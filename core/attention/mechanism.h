@@ -12,6 +12,9 @@ typedef struct sl_loaded {
   char name[64];
   char path[1024];
   char hash[65]; /* SHA-256 of the file */
+  /* The plugin of the same name that comes with sinklab, which this one stood
+  ** before when it was found by its name; empty: none. */
+  char shadows[1024];
   /* By sl_dtype: the best variant for this machine, and which that is: the
   ** baseline where it has no other. */
   const sl_plugin *plugin[2];
@@ -23,8 +26,16 @@ typedef struct sl_loaded {
 ** else NAME.so is looked for in ./plugins, the folders of SINKLAB_PLUGIN_PATH
 ** (':' between them), plugins/ beside the executable, and the install folder.
 ** Errors name the file, what was found and what was expected; an unknown name
-** lists the nearest one and where was looked. */
+** lists the nearest one and where was looked.
+**
+** A file that did not come with sinklab is first loaded and unloaded in a child
+** that is killed after SL_PLUGIN_SECONDS, and a crash, a hang or an exit there
+** is an error here. */
 const sl_loaded *sl_plugin_load (const char *name, sl_error *e);
+enum { SL_PLUGIN_SECONDS = 5 };
+
+/* The trial alone, also of a file that came with sinklab. */
+int sl_plugin_try (const char *name, sl_error *e);
 
 /* The properties that a plugin may declare (sl_plugin.properties), with {0} at the
 ** end. */

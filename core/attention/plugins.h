@@ -6,9 +6,15 @@
 
 enum { SL_PATH_SIZE = 1024 }; /* of every path here, with its NUL */
 
-/* Write the path of the first NAME.so on the search path into 'path'. -1 and a
-** sentence with the nearest name and the folders when there is none. */
-int sl_plugin_search (const char *name, char path[SL_PATH_SIZE], sl_error *e);
+/* Write the path of the first NAME.so on the search path into 'path', and into
+** 'shadows' that of the one which comes with sinklab, if it is another, else "".
+** -1 and a sentence with the nearest name and the folders when there is none. */
+int sl_plugin_search (const char *name, char path[SL_PATH_SIZE],
+                      char shadows[SL_PATH_SIZE], sl_error *e);
+
+/* 1 if the file lies in plugins/ beside the executable or in the folder of
+** installed plugins: it came with sinklab and is loaded without a trial. */
+int sl_plugin_shipped (const char *path);
 
 /* Check what a plugin says about itself: version rule, one shape, lists, and
 ** that both precisions agree. 'file' is what errors call it, 'name' what the

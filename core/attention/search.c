@@ -10,13 +10,14 @@
 
 typedef struct folder {
   char path[SL_PATH_SIZE];
+  int shipped; /* its plugins come with sinklab */
 } folder;
 
 /* Append a folder unless it was listed before, perhaps by another path: the
 ** same file must not shadow itself. Folders that do not exist stay, for
 ** messages. */
 static int add_folder (folder *f, int *n, const char *path, size_t length,
-                       sl_error *e) {
+                       int shipped, sl_error *e) {
   struct stat a, b;
   if (length == 0) return 0;
   if (length >= SL_PATH_SIZE)
@@ -24,11 +25,14 @@ static int add_folder (folder *f, int *n, const char *path, size_t length,
                     SL_PATH_SIZE - 1);
   memcpy (f[*n].path, path, length);
   f[*n].path[length] = '\0';
+  f[*n].shipped = shipped;
   if (stat (f[*n].path, &a) == 0)
     for (int i = 0; i < *n; i++)
       if (stat (f[i].path, &b) == 0 && a.st_dev == b.st_dev &&
-          a.st_ino == b.st_ino)
+          a.st_ino == b.st_ino) {
+        f[i].shipped |= shipped;
         return 0;
+      }
   *n += 1;
   return 0;
 }
@@ -47,17 +51,17 @@ static folder *search_path (int *n, sl_error *e) {
     sl_fail (e, "no memory for the list of plugin folders");
     return NULL;
   }
-  if (add_folder (f, n, "./plugins", 9, e)) goto failed;
+  if (add_folder (f, n, "./plugins", 9, 0, e)) goto failed;
   while (*list) {
     size_t length = strcspn (list, ":");
-    if (add_folder (f, n, list, length, e)) goto failed;
+    if (add_folder (f, n, list, length, 0, e)) goto failed;
     list += length + (list[length] == ':');
   }
   if (sl_executable_folder (beside, sizeof beside - 8, e)) goto failed;
   strcat (beside, "/plugins");
-  if (add_folder (f, n, beside, strlen (beside), e)) goto failed;
+  if (add_folder (f, n, beside, strlen (beside), 1, e)) goto failed;
   if (sl_plugin_folder (installed, sizeof installed, e) ||
-      add_folder (f, n, installed, strlen (installed), e))
+      add_folder (f, n, installed, strlen (installed), 1, e))
     goto failed;
   return f;
 failed:
@@ -65,9 +69,10 @@ failed:
   return NULL;
 }
 
-static int is_file (const char *path) {
+/* What is no folder is found, and refused by the loader if it is no file. */
+static int is_found (const char *path) {
   struct stat s;
-  return stat (path, &s) == 0 && S_ISREG (s.st_mode);
+  return stat (path, &s) == 0 && !S_ISDIR (s.st_mode);
 }
 
 /* Fill e for a name that no folder has. */
@@ -90,20 +95,42 @@ static int not_found (const char *name, const folder *f, int n, sl_error *e) {
   return -1;
 }
 
-int sl_plugin_search (const char *name, char path[SL_PATH_SIZE], sl_error *e) {
-  int n, result = -1;
+int sl_plugin_search (const char *name, char path[SL_PATH_SIZE],
+                      char shadows[SL_PATH_SIZE], sl_error *e) {
+  int n, found = -1;
   folder *f = search_path (&n, e);
+  *path = *shadows = '\0';
   if (!f) return -1;
   for (int i = 0; i < n; i++) {
-    int length = snprintf (path, SL_PATH_SIZE, "%s/%s.so", f[i].path, name);
-    if (length < SL_PATH_SIZE && is_file (path)) {
-      result = 0;
-      break;
+    char *to = found < 0 ? path : shadows;
+    if (found >= 0 && !f[i].shipped) continue;
+    if (snprintf (to, SL_PATH_SIZE, "%s/%s.so", f[i].path, name) <
+            SL_PATH_SIZE &&
+        is_found (to)) {
+      if (found >= 0 || f[i].shipped) break;
+      found = i;
+    } else {
+      *to = '\0';
     }
   }
-  if (result) not_found (name, f, n, e);
+  if (!*path) not_found (name, f, n, e);
   sl_free (f);
-  return result;
+  return *path ? 0 : -1;
+}
+
+int sl_plugin_shipped (const char *path) {
+  const char *slash = strrchr (path, '/');
+  char home[SL_PATH_SIZE] = ".";
+  struct stat a, b;
+  int n, found = 0;
+  folder *f = search_path (&n, NULL);
+  if (!f) return 0;
+  if (slash) snprintf (home, sizeof home, "%.*s", (int)(slash - path), path);
+  for (int i = 0; i < n && !found; i++)
+    found = f[i].shipped && stat (f[i].path, &a) == 0 && stat (home, &b) == 0 &&
+            a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+  sl_free (f);
+  return found;
 }
 
 /* A list of found plugins that grows. */
@@ -134,7 +161,7 @@ static int append (listing *l, const char *path, const char *file) {
   f->shadowed = 0;
   for (size_t i = 0; i < l->count; i++)
     if (strcmp (l->found[i].name, f->name) == 0) f->shadowed = 1;
-  if (!is_file (f->path)) return 0;
+  if (!is_found (f->path)) return 0;
   /* As a loaded plugin names its file, so that the two can be compared. */
   full = realpath (f->path, NULL);
   if (full && strlen (full) < sizeof f->path) strcpy (f->path, full);

@@ -230,6 +230,10 @@ int sl_parent_begin (sl_error *e) {
   return 0;
 }
 
+int sl_parent_exists (void) {
+  return parent >= 0;
+}
+
 static int receive_all (char *to, size_t n) {
   while (n > 0) {
     const ssize_t got = recv (parent, to, n, 0);

@@ -32,6 +32,8 @@ void sl_process_stop (sl_process *p, char *how, size_t size);
 ** reads nothing from then on, and has the system end this process with its
 ** parent where that is possible. -1 if standard input is no such socket. */
 int sl_parent_begin (sl_error *e);
+/* 1: this process is a child, and begin has returned 0. */
+int sl_parent_exists (void);
 /* The next message, whole (free with sl_free); NULL: there are no more. */
 char *sl_parent_receive (size_t *n);
 int sl_parent_send (const void *data, size_t n, sl_error *e);

@@ -4,6 +4,9 @@
 #include "attention/attention.h"
 #include "lua/lua_common.h"
 
+/* The plugin, found by name or path; raises if it does not load. One that stands
+** before a plugin of sinklab's own is named on standard error, once. */
+const sl_loaded *sl_lua_plugin (lua_State *L, const char *name);
 /* The mechanism at 'index'; raises for anything else. */
 const sl_mechanism *sl_lua_check_mechanism (lua_State *L, int index);
 /* The field 'mechanism' of an options table; it stays on the stack. */

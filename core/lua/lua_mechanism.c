@@ -252,8 +252,7 @@ static int mechanism (lua_State *L) {
   int n = 0;
   sl_error e;
   if (has_options) luaL_checktype (L, 2, LUA_TTABLE);
-  l = sl_plugin_load (name, &e);
-  if (!l) return sl_lua_raise (L, &e);
+  l = sl_lua_plugin (L, name);
   if (has_options) {
     size_t count = 0;
     for (lua_pushnil (L); lua_next (L, 2); lua_pop (L, 1)) count++;

@@ -1,6 +1,9 @@
 /* lua_plugins.c - the plugins on the search path, and the description of one. */
+#include "base/escape.h"
 #include "base/memory.h"
+#include "base/process.h"
 #include "lua/lua_attention.h"
+#include <stdio.h>
 
 #define FOUND_HANDLE "sinklab.plugins_found"
 
@@ -34,13 +37,30 @@ static int plugins (lua_State *L) {
   return 1;
 }
 
-/* A table { name, version, path, hash } on the top of the stack. */
+const sl_loaded *sl_lua_plugin (lua_State *L, const char *name) {
+  sl_error e;
+  const sl_loaded *loaded = sl_plugin_load (name, &e);
+  if (!loaded) sl_lua_raise (L, &e);
+  if (!*loaded->shadows || sl_parent_exists ()) return loaded;
+  if (lua_rawgetp (L, LUA_REGISTRYINDEX, loaded) == LUA_TNIL) {
+    char path[2 * sizeof loaded->path];
+    fprintf (stderr, "sinklab: %s stands before sinklab's own plugin %s\n",
+             sl_escape_text (loaded->path, path, sizeof path), loaded->name);
+    lua_pushboolean (L, 1);
+    lua_rawsetp (L, LUA_REGISTRYINDEX, loaded);
+  }
+  lua_pop (L, 1);
+  return loaded;
+}
+
+/* A table { name, version, path, hash, shadows } on the top of the stack. */
 static void push_identity (lua_State *L, const sl_loaded *loaded) {
   lua_createtable (L, 0, 9);
   sl_lua_set_text (L, "name", loaded->name);
   sl_lua_set_text (L, "version", loaded->plugin[SL_F64]->version);
   sl_lua_set_text (L, "path", loaded->path);
   sl_lua_set_text (L, "hash", loaded->hash);
+  if (*loaded->shadows) sl_lua_set_text (L, "shadows", loaded->shadows);
 }
 
 /* plugins_loaded () -> identities, the last loaded first. */
@@ -137,14 +157,19 @@ static void set_inputs (lua_State *L, const sl_input *p) {
   lua_setfield (L, -2, "inputs");
 }
 
-/* plugin (name) -> its identity, doc, shape, properties, options, and the
-** parameters and inputs that it has by default. */
+/* plugin (name, try) -> its identity, doc, shape, properties, options, and the
+** parameters and inputs that it has by default. 'try': a child tries it first,
+** also if it came with sinklab. */
 static int plugin (lua_State *L) {
-  sl_error e;
-  const sl_loaded *loaded = sl_plugin_load (luaL_checkstring (L, 1), &e);
-  const sl_mechanism *m =
-      loaded ? sl_mechanism_new (loaded, 0, NULL, &e) : NULL;
+  const char *name = luaL_checkstring (L, 1);
+  const sl_loaded *loaded;
+  const sl_mechanism *m;
   const sl_plugin *p;
+  sl_error e;
+  if (lua_toboolean (L, 2) && sl_plugin_try (name, &e))
+    return sl_lua_raise (L, &e);
+  loaded = sl_lua_plugin (L, name);
+  m = sl_mechanism_new (loaded, 0, NULL, &e);
   if (!m) return sl_lua_raise (L, &e);
   p = loaded->plugin[SL_F64];
   push_identity (L, loaded);

@@ -176,6 +176,8 @@ void sl_session_calm (sl_session *s) {
 ** record of the run is closed first. */
 
 static sl_session *open_session;
+static pid_t opener;          /* a forked child closes no run of its parent */
+static lua_CFunction os_exit; /* nothing else of Lua ends a process */
 
 /* Lua: (argument of os.exit) -> nothing; closes the run, if there is one. */
 static int close_run (lua_State *L) {
@@ -187,18 +189,39 @@ static int close_run (lua_State *L) {
   return 0;
 }
 
+/* A function other than os.exit calls exit (), as a kernel of a plugin may. */
+static int is_foreign (lua_State *L, lua_Debug *ar) {
+  lua_CFunction f;
+  lua_getinfo (L, "f", ar);
+  f = lua_tocfunction (L, -1);
+  lua_pop (L, 1);
+  return f != NULL && f != os_exit;
+}
+
 static void on_exit_of_process (void) {
+  static const char ended[] =
+      "the process was ended by exit () in C code, as of "
+      "a plugin";
   lua_State *L;
   lua_Debug ar;
-  if (!open_session) return;
+  int foreign = 0;
+  if (!open_session || opener != getpid ()) return;
   L = top_running ? top_running->L : open_session->L;
   open_session = NULL;
   if (!lua_checkstack (L, 4)) return;
   lua_pushcfunction (L, close_run);
-  /* The function that runs is os.exit: its first argument. */
-  if (!lua_getstack (L, 0, &ar) || !lua_getlocal (L, &ar, 1)) lua_pushnil (L);
+  if (!lua_getstack (L, 0, &ar))
+    lua_pushnil (L);
+  else if ((foreign = is_foreign (L, &ar)))
+    lua_pushstring (L, ended);
+  else if (!lua_getlocal (L, &ar, 1)) /* the argument of os.exit */
+    lua_pushnil (L);
   if (lua_pcall (L, 1, 0, 0) != LUA_OK)
     fprintf (stderr, "sinklab: %s\n", lua_tostring (L, -1));
+  if (!foreign) return;
+  fprintf (stderr, "sinklab: %s\n", ended);
+  fflush (NULL);
+  _exit (1);
 }
 
 static int forget_session (lua_State *L) {
@@ -210,6 +233,7 @@ static int forget_session (lua_State *L) {
 void sl_session_at_exit (sl_session *s) {
   static int installed;
   lua_State *L = s->L;
+  const int top = lua_gettop (L);
   sl_session **guard = lua_newuserdatauv (L, sizeof *guard, 0);
   *guard = s;
   lua_createtable (L, 0, 1);
@@ -218,5 +242,10 @@ void sl_session_at_exit (sl_session *s) {
   lua_setmetatable (L, -2);
   lua_rawsetp (L, LUA_REGISTRYINDEX, &open_session);
   open_session = s;
+  opener = getpid ();
+  lua_getglobal (L, LUA_OSLIBNAME);
+  if (lua_istable (L, -1) && lua_getfield (L, -1, "exit") == LUA_TFUNCTION)
+    os_exit = lua_tocfunction (L, -1);
+  lua_settop (L, top);
   if (!installed) installed = atexit (on_exit_of_process) == 0;
 }

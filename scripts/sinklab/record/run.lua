@@ -40,7 +40,8 @@ local function plugins_used()
   table.sort(loaded, function(a, b) return a.name < b.name end)
   for i, p in ipairs(loaded) do
     list[i] = json.object({ name = p.name, version = p.version, path = p.path,
-      hash = "sha256:" .. p.hash }, { "name", "version", "path", "hash" })
+      hash = "sha256:" .. p.hash, shadows = p.shadows },
+      { "name", "version", "path", "hash", "shadows" })
   end
   return list
 end
@@ -293,12 +294,13 @@ end
 
 module.finish = finish
 
---- The host calls this when the process ends by os.exit (code).
+--- The host calls this when the process ends by os.exit (code), or by the exit of other
+-- C code: then the code is a sentence.
 function module.exit(code)
   if not open then return end
   local good = code == nil or code == true or code == 0
-  finish(good and "complete" or "failed",
-    not good and ("os.exit (%s)"):format(tostring(code)) or nil)
+  finish(good and "complete" or "failed", not good
+    and (type(code) == "string" and code or ("os.exit (%s)"):format(tostring(code))) or nil)
 end
 
 --- Make runs/<script>-<UTC time>, with a number after it if that is taken.

@@ -35,7 +35,7 @@ end
 local function plugins()
   local out = { found = {}, broken = {}, shadowed = {} }
   for _, p in ipairs(core.plugins()) do
-    local ok, message = pcall(core.plugin, p.path)
+    local ok, message = pcall(core.plugin, p.path, true)
     if not ok then
       out.broken[#out.broken + 1] = { name = p.name, path = p.path,
         message = tostring(message) }

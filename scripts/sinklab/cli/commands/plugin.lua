@@ -12,7 +12,7 @@ local function list()
     local shadowed = p.shadowed and "shadowed by " .. first[p.name] or ""
     first[p.name] = first[p.name] or p.path
     -- A file that does not load is still there: the reason stands in its place.
-    local ok, d = pcall(core.plugin, p.path)
+    local ok, d = pcall(core.plugin, p.path, true)
     rows[i] = { p.name, ok and d.version or "", ok and d.shape or "",
       ok and d.doc or "does not load: " .. tostring(d), p.path, shadowed }
   end

@@ -1,0 +1,100 @@
+/* escape.c - control characters and broken UTF-8, made visible. */
+#include "base/escape.h"
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Characters that are not shown: C1 controls, those that turn the direction or
+** hide (Unicode's Bidi_Control and other default-ignorable format characters
+** that no plain text of a terminal needs), and separators of lines. The joiners
+** U+200C and U+200D are left: scripts and emoji are written with them. */
+static const struct {
+  uint32_t first, last;
+} hidden[] = {
+  { 0x80, 0x9f },     { 0xad, 0xad },       { 0x61c, 0x61c },
+  { 0x180e, 0x180e }, { 0x200b, 0x200b },   { 0x200e, 0x200f },
+  { 0x2028, 0x202e }, { 0x2060, 0x206f },   { 0xfeff, 0xfeff },
+  { 0xfff9, 0xfffb }, { 0xe0000, 0xe007f },
+};
+
+/* The length of the character at s and its number; 0: it is not UTF-8. */
+static size_t decode (const unsigned char *s, size_t n, uint32_t *code) {
+  static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+  const size_t length = s[0] < 0x80   ? 1
+                        : s[0] < 0xc0 ? 0
+                        : s[0] < 0xe0 ? 2
+                        : s[0] < 0xf0 ? 3
+                        : s[0] < 0xf8 ? 4
+                                      : 0;
+  *code = s[0];
+  if (length <= 1) return length;
+  if (length > n) return 0;
+  *code &= 0x7fu >> length;
+  for (size_t i = 1; i < length; i++) {
+    if ((s[i] & 0xc0) != 0x80) return 0;
+    *code = *code << 6 | (s[i] & 0x3f);
+  }
+  if (*code < least[length] || *code > 0x10ffff ||
+      (*code >= 0xd800 && *code < 0xe000))
+    return 0;
+  return length;
+}
+
+static int is_plain (uint32_t code, int lines) {
+  if (code < 0x20) return lines && (code == '\n' || code == '\t');
+  if (code == 0x7f) return 0;
+  for (size_t i = 0; i < sizeof hidden / sizeof *hidden; i++)
+    if (code >= hidden[i].first && code <= hidden[i].last) return 0;
+  return 1;
+}
+
+size_t sl_plain_run (const char *s, size_t n, int lines) {
+  size_t used = 0;
+  while (used < n) {
+    uint32_t code;
+    const size_t length =
+        decode ((const unsigned char *)s + used, n - used, &code);
+    if (length == 0 || !is_plain (code, lines)) break;
+    used += length;
+  }
+  return used;
+}
+
+size_t sl_escape_one (const char *s, size_t n, char out[SL_ESCAPE]) {
+  uint32_t code;
+  const size_t length = decode ((const unsigned char *)s, n, &code);
+  if (length == 1 && (code == '\n' || code == '\r' || code == '\t'))
+    snprintf (out, SL_ESCAPE, "\\%c",
+              code == '\n'   ? 'n'
+              : code == '\r' ? 'r'
+                             : 't');
+  else if (length <= 1)
+    snprintf (out, SL_ESCAPE, "\\x%02x", (unsigned char)*s);
+  else
+    snprintf (out, SL_ESCAPE, "\\u{%x}", (unsigned)code);
+  return length ? length : 1;
+}
+
+const char *sl_escape_text (const char *s, char *out, size_t size) {
+  size_t n = strlen (s), used = 0;
+  while (n > 0) {
+    char escape[SL_ESCAPE];
+    size_t taken = sl_plain_run (s, n, 0), length = taken;
+    const char *from = s;
+    if (taken == 0) {
+      taken = sl_escape_one (s, n, escape);
+      from = escape;
+      length = strlen (escape);
+    }
+    if (length >= size - used) {
+      length = from == s ? size - used - 1 : 0;
+      n = taken;
+    }
+    memcpy (out + used, from, length);
+    used += length;
+    s += taken;
+    n -= taken;
+  }
+  out[used] = '\0';
+  return out;
+}
