@@ -1,5 +1,6 @@
 /* main.c - the command line: opens a session, lets the library find and run
 ** the command (scripts/sinklab/cli/command.lua), sets the exit status. */
+#include "base/escape.h"
 #include "base/interrupt.h"
 #include "base/isa.h"
 #include "lua/lua_common.h"
@@ -35,7 +36,7 @@ static void flush_output (void) {
 }
 
 static int complain (const char *text) {
-  fprintf (stderr, "sinklab: %s\n", text);
+  sl_complain (text);
   return ERROR;
 }
 

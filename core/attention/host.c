@@ -1,11 +1,14 @@
 /* host.c - the host of a plugin, in this precision and instruction set. */
 #include "attention/host.h"
+#include "base/escape.h"
 #include "ops/gemm.h"
 #include <stdio.h>
 #include <string.h>
 
 static void log_line (int level, const char *msg) {
-  fprintf (stderr, "sinklab: plugin (level %d): %s\n", level, msg);
+  char line[1024];
+  snprintf (line, sizeof line, "plugin (level %d): %s", level, msg);
+  sl_complain (line);
 }
 
 const sl_host SL (sl_host_services) = { sizeof (sl_host), log_line,

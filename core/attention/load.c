@@ -159,7 +159,8 @@ static int open_object (entry *n, void **so, sl_error *e) {
   char name[64];
   *so = dlopen (source_of (n, name, sizeof name), RTLD_NOW | RTLD_LOCAL);
   if (!*so) {
-    const char *why = dlerror ();
+    const char *why = dlerror (), *end = why ? strstr (why, ": ") : NULL;
+    if (n->copy >= 0 && end) why = end + 2; /* without the name of the copy */
     return sl_fail (e, "%s: cannot be loaded: %s", file, why ? why : "?");
   }
   for (int i = 0; i < 2; i++) {

@@ -1,5 +1,6 @@
 /* validate.c - a plugin's description of itself, checked when it is loaded. */
 #include "attention/plugins.h"
+#include "base/escape.h"
 #include <limits.h>
 #include <math.h>
 #include <string.h>
@@ -230,6 +231,7 @@ static int check_params (const char *file, const sl_plugin *p, sl_error *e) {
 static int check_one (const char *file, const char *name, const sl_plugin *p,
                       sl_error *e) {
   uint32_t unknown = p->properties;
+  char shown[2][80];
   if (check_version (file, p, e)) return -1;
   if (!p->name || !p->version || !p->doc)
     return sl_fail (e, "%s: its %s is NULL", file,
@@ -237,8 +239,9 @@ static int check_one (const char *file, const char *name, const sl_plugin *p,
                     : !p->version ? "version"
                                   : "doc");
   if (strcmp (p->name, name) != 0)
-    return sl_fail (e, "%s: calls itself '%.60s'; expected '%s', like the file",
-                    file, p->name, name);
+    return sl_fail (e, "%s: calls itself '%s'; expected '%s', like the file",
+                    file, sl_escape_text (p->name, shown[0], sizeof shown[0]),
+                    sl_escape_text (name, shown[1], sizeof shown[1]));
   for (const sl_property *q = sl_properties; q->name; q++) unknown &= ~q->flag;
   if (unknown)
     return sl_fail (

@@ -98,3 +98,21 @@ const char *sl_escape_text (const char *s, char *out, size_t size) {
   out[used] = '\0';
   return out;
 }
+
+void sl_complain (const char *text) {
+  size_t n = strlen (text);
+  fputs ("sinklab: ", stderr);
+  while (n > 0) {
+    char escape[SL_ESCAPE];
+    size_t taken = sl_plain_run (text, n, 1);
+    if (taken > 0) {
+      fwrite (text, 1, taken, stderr);
+    } else {
+      taken = sl_escape_one (text, n, escape);
+      fputs (escape, stderr);
+    }
+    text += taken;
+    n -= taken;
+  }
+  fputc ('\n', stderr);
+}

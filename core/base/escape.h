@@ -22,4 +22,8 @@ size_t sl_escape_one (const char *s, size_t n, char out[SL_ESCAPE]);
 /* The text (newlines and tabs escaped too) in 'out', which has 'size' bytes; one
 ** that does not fit is cut. Returns out. */
 const char *sl_escape_text (const char *s, char *out, size_t size);
+
+/* "sinklab: TEXT" and a newline to standard error; newlines and tabs of the text
+** are kept. */
+void sl_complain (const char *text);
 #endif

@@ -3,7 +3,6 @@
 #include "base/memory.h"
 #include "base/process.h"
 #include "lua/lua_attention.h"
-#include <stdio.h>
 
 #define FOUND_HANDLE "sinklab.plugins_found"
 
@@ -43,9 +42,9 @@ const sl_loaded *sl_lua_plugin (lua_State *L, const char *name) {
   if (!loaded) sl_lua_raise (L, &e);
   if (!*loaded->shadows || sl_parent_exists ()) return loaded;
   if (lua_rawgetp (L, LUA_REGISTRYINDEX, loaded) == LUA_TNIL) {
-    char path[2 * sizeof loaded->path];
-    fprintf (stderr, "sinklab: %s stands before sinklab's own plugin %s\n",
-             sl_escape_text (loaded->path, path, sizeof path), loaded->name);
+    sl_complain (lua_pushfstring (L, "%s stands before sinklab's own plugin %s",
+                                  loaded->path, loaded->name));
+    lua_pop (L, 1);
     lua_pushboolean (L, 1);
     lua_rawsetp (L, LUA_REGISTRYINDEX, loaded);
   }

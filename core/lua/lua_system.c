@@ -1,6 +1,7 @@
 /* lua_system.c - the machine for the scripts: files, clock,
 ** terminal, signals, and errors blamed on the right line. */
 #include "base/clock.h"
+#include "base/escape.h"
 #include "base/file.h"
 #include "base/folder.h"
 #include "base/interrupt.h"
@@ -93,6 +94,32 @@ static int system_utc (lua_State *L) {
   char text[128];
   gmtime_r (&now, &parts);
   lua_pushlstring (L, text, strftime (text, sizeof text, format, &parts));
+  return 1;
+}
+
+/* escape (text [, lines]) -> the text with control characters, characters that hide
+** or turn the direction of writing, and bytes that are not UTF-8 escaped; 'lines':
+** newlines and tabs stay. */
+static int system_escape (lua_State *L) {
+  const int lines = lua_toboolean (L, 2);
+  luaL_Buffer out;
+  size_t n;
+  const char *s = luaL_tolstring (L, 1, &n);
+  if (sl_plain_run (s, n, lines) == n) return 1;
+  luaL_buffinit (L, &out);
+  while (n > 0) {
+    char escape[SL_ESCAPE];
+    size_t taken = sl_plain_run (s, n, lines);
+    if (taken > 0) {
+      luaL_addlstring (&out, s, taken);
+    } else {
+      taken = sl_escape_one (s, n, escape);
+      luaL_addstring (&out, escape);
+    }
+    s += taken;
+    n -= taken;
+  }
+  luaL_pushresult (&out);
   return 1;
 }
 
@@ -315,6 +342,7 @@ void sl_lua_open_system (lua_State *L) {
     { "nearest", system_nearest },
     { "clock", system_clock },
     { "utc", system_utc },
+    { "escape", system_escape },
     { "is_terminal", system_is_terminal },
     { "columns", system_columns },
     { "read_line", system_read_line },

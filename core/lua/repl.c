@@ -1,5 +1,6 @@
 /* repl.c - the prompt: read, run, print. */
 #include "lua/repl.h"
+#include "base/escape.h"
 #include "base/file.h"
 #include "base/interrupt.h"
 #include "lua/lua_common.h"
@@ -165,7 +166,7 @@ static int set_lab (lua_State *L) {
 
 static void complain (lua_State *L) {
   fflush (stdout);
-  fprintf (stderr, "sinklab: %s\n", lua_tostring (L, -1));
+  sl_complain (lua_tostring (L, -1));
 }
 
 /* Run the function at the top of the stack and show its results. */

@@ -1,5 +1,6 @@
 /* stop.c - how a signal or the end of the process stops Lua code, wherever it
 ** runs. */
+#include "base/escape.h"
 #include "base/interrupt.h"
 #include "lua/lua_common.h"
 #include "lua/session.h"
@@ -216,10 +217,9 @@ static void on_exit_of_process (void) {
     lua_pushstring (L, ended);
   else if (!lua_getlocal (L, &ar, 1)) /* the argument of os.exit */
     lua_pushnil (L);
-  if (lua_pcall (L, 1, 0, 0) != LUA_OK)
-    fprintf (stderr, "sinklab: %s\n", lua_tostring (L, -1));
+  if (lua_pcall (L, 1, 0, 0) != LUA_OK) sl_complain (lua_tostring (L, -1));
   if (!foreign) return;
-  fprintf (stderr, "sinklab: %s\n", ended);
+  sl_complain (ended);
   fflush (NULL);
   _exit (1);
 }

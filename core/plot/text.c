@@ -1,5 +1,6 @@
 /* text.c - figures as text: the terminal, pieces of lines, panels side by
 ** side. */
+#include "base/escape.h"
 #include "plot/panel.h"
 #include <stdlib.h>
 #include <string.h>
@@ -76,6 +77,22 @@ static void put_character (sl_bytes *out, const sl_text_style *style, char c) {
     sl_bytes_put (out, "?");
 }
 
+/* The n bytes at text, which begin with a character: shown or escaped. */
+static void put_escaped (sl_bytes *out, const sl_text_style *style,
+                         const char *text, size_t n) {
+  while (n > 0) {
+    char escape[SL_ESCAPE];
+    size_t taken = sl_plain_run (text, n, 0);
+    for (size_t i = 0; i < taken; i++) put_character (out, style, text[i]);
+    if (taken == 0) {
+      taken = sl_escape_one (text, n, escape);
+      sl_bytes_put (out, escape);
+    }
+    text += taken;
+    n -= taken;
+  }
+}
+
 void sl_put_wrapped (sl_bytes *out, const sl_text_style *style, int columns,
                      const char *text) {
   while (*text) {
@@ -86,7 +103,7 @@ void sl_put_wrapped (sl_bytes *out, const sl_text_style *style, int columns,
       if (text[n] == ' ') end = n;
     }
     if (!text[n] || text[n] == '\n' || text[n] == ' ' || end == 0) end = n;
-    for (size_t i = 0; i < end; i++) put_character (out, style, text[i]);
+    put_escaped (out, style, text, end);
     sl_bytes_put (out, "\n");
     text += end;
     if (*text == ' ' || *text == '\n') text++;
@@ -96,9 +113,20 @@ void sl_put_wrapped (sl_bytes *out, const sl_text_style *style, int columns,
 int sl_put_fit (sl_bytes *out, const sl_text_style *style, int columns,
                 const char *text) {
   int width = 0;
-  for (; *text && *text != '\n'; text++) {
-    if (!continues (*text) && ++width > columns) return columns;
-    put_character (out, style, *text);
+  for (size_t n = strcspn (text, "\n"), taken; n > 0;
+       text += taken, n -= taken) {
+    char escape[SL_ESCAPE];
+    taken = sl_plain_run (text, n, 0);
+    for (size_t i = 0; i < taken; i++) {
+      if (!continues (text[i]) && ++width > columns) return columns;
+      put_character (out, style, text[i]);
+    }
+    if (taken > 0) continue;
+    taken = sl_escape_one (text, n, escape);
+    for (const char *c = escape; *c; c++) {
+      if (++width > columns) return columns;
+      put_character (out, style, *c);
+    }
   }
   return width;
 }

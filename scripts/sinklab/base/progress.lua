@@ -54,7 +54,7 @@ function methods:show(parts, left, bound)
   if left then
     parts[#parts + 1] = ("%s %s left"):format(bound or "about", progress.duration(left))
   end
-  local line = table.concat(parts, "  ")
+  local line = core.escape(table.concat(parts, "  "))
   if self.terminal then
     local columns = core.columns "stderr" or 80
     io.stderr:write("\r", line:sub(1, columns - 1), "\27[K")
@@ -80,7 +80,7 @@ end
 function methods:close(parts, ...)
   if self.quiet then return end
   for _, more in ipairs { ... } do parts[#parts + 1] = more end
-  io.stderr:write(self.open and "\r" or "", table.concat(parts, "  "),
+  io.stderr:write(self.open and "\r" or "", core.escape(table.concat(parts, "  ")),
     self.open and "\27[K\n" or "\n")
 end
 

@@ -1,6 +1,7 @@
 --- text.lua - lab.text: aligned tables and words for the terminal.
 local check = require "sinklab.base.check"
 local schema = require "sinklab.base.schema"
+local strings = require "sinklab.base.strings"
 
 local text = {}
 
@@ -18,7 +19,9 @@ local function is_number(s)
 end
 
 text.table = schema.func("lab.text.table", {
-  doc = "An aligned table: columns of numbers to the right, of words to the left.",
+  doc = [[
+An aligned table: columns of numbers to the right, of words to the left. Control
+characters and bytes that are not UTF-8 are shown escaped.]],
   args = { { "names", "table", doc = "the head of each column" },
     { "rows", "table", doc = "lists of as many cells, strings or numbers" } },
   returns = "text without a newline at its end",
@@ -40,8 +43,7 @@ text.table = schema.func("lab.text.table", {
   for i, row in ipairs(rows) do
     cells[i] = {}
     for j = 1, #names do
-      -- a newline would end the row, an escape is the terminal's: neither is a cell's
-      local s = row[j] == nil and "" or tostring(row[j]):gsub("%c", "?")
+      local s = row[j] == nil and "" or strings.visible(row[j])
       cells[i][j] = s
       widths[j] = math.max(widths[j], width_of(s))
       right[j] = right[j] and is_number(s)

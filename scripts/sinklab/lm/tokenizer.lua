@@ -2,6 +2,7 @@
 local core = require "sinklab.core"
 local check = require "sinklab.base.check"
 local schema = require "sinklab.base.schema"
+local strings = require "sinklab.base.strings"
 local files = require "sinklab.lm.file"
 
 local tokenizers = {}
@@ -131,7 +132,7 @@ methods.encode = schema.func("lm.tokenizer:encode", {
   if not ids then return nil, message end
   local begin = self:begin(o.bos, ids)
   if begin.warning then
-    io.stderr:write("sinklab: warning: ", begin.warning, "\n")
+    strings.complain("sinklab: warning: " .. begin.warning)
   end
   if #begin.ids > 0 then
     table.move(ids, 1, #ids, #begin.ids + 1)
@@ -179,7 +180,6 @@ methods.id = schema.func("lm.tokenizer:id", {
   return self.core:id(text)
 end)
 
-local escapes = { ["\n"] = "\\n", ["\r"] = "\\r", ["\t"] = "\\t" }
 
 methods.name = schema.func("lm.tokenizer:name", {
   doc = [[A token for people to read, on one line: its text with a space where it has
@@ -197,9 +197,7 @@ methods.name = schema.func("lm.tokenizer:name", {
     local before = self.core:decode { id }
     text = self.core:decode { id, id }:sub(#before + 1)
   end
-  local function hex(c) return escapes[c] or ("\\x%02x"):format(c:byte()) end
-  if not utf8.len(text) then return (text:gsub("[%c\128-\255]", hex)) end
-  return (text:gsub("%c", hex))
+  return strings.visible(text)
 end)
 
 function Tokenizer:__tostring()

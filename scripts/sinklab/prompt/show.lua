@@ -30,7 +30,7 @@ end
 
 local function key_text(key)
   if type(key) == "string" and key:match "^[%a_][%w_]*$" then return key end
-  if type(key) == "string" then return ("[%q]"):format(key) end
+  if type(key) == "string" then return '["' .. core.escape(key) .. '"]' end
   return "[" .. tostring(key) .. "]"
 end
 
@@ -71,9 +71,9 @@ function value_text(value, indent, depth, seen)
       return table_text(value, indent, depth, seen)
     end
   elseif type(value) == "string" and depth > 0 then
-    return (("%q"):format(value):gsub("\\\n", "\\n"))
+    return '"' .. core.escape((value:gsub('[\\"]', "\\%0"))) .. '"'
   end
-  return (tostring(value):gsub("\n", "\n" .. indent))
+  return (core.escape(value, true):gsub("\n", "\n" .. indent))
 end
 
 local ramps = { [true] = { "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" },

@@ -5,6 +5,7 @@ local core = require "sinklab.core"
 local check = require "sinklab.base.check"
 local json = require "sinklab.base.json"
 local schema = require "sinklab.base.schema"
+local strings = require "sinklab.base.strings"
 local contexts = require "sinklab.cli.context"
 local options = require "sinklab.cli.options"
 local entries = require "sinklab.record.entries"
@@ -66,7 +67,7 @@ end
 local function put_in_index(self)
   local ok, message = index.update(self.folder, self.chosen)
   if not ok and not core.quiet() then
-    io.stderr:write(("the index of runs: %s\n"):format(message))
+    strings.complain(("the index of runs: %s"):format(message))
   end
 end
 
@@ -285,7 +286,7 @@ function finish(status, message)
   if self.lock then self.lock:release() end
   put_in_index(self)
   if not core.quiet() then
-    io.stderr:write(("%s after %.1f s: %s\n"):format(status, self.record.wall_s,
+    strings.complain(("%s after %.1f s: %s"):format(status, self.record.wall_s,
       self.folder))
   end
   held = all_hold(self) and held
@@ -330,7 +331,7 @@ function module.open(context)
   if held then
     fail("lab.run: %s; wait for its end, or choose another --out", why)
   elseif not lock then
-    io.stderr:write(why .. ": nothing keeps other processes out of this folder\n")
+    strings.complain(why .. ": nothing keeps other processes out of this folder")
   end
   live.remove_temporary(folder)
   local labels = {} -- of results, in the order of adding

@@ -2,6 +2,9 @@
 -- a self-test of about a second.
 local core = require "sinklab.core"
 local json = require "sinklab.base.json"
+local strings = require "sinklab.base.strings"
+
+local print = strings.print
 
 local function first_line(path, pattern)
   local file <close> = io.open(path)
@@ -173,10 +176,11 @@ local function show(found)
   }
   for _, row in ipairs(rows) do print(("%-15s  %s"):format(row[1], row[2])) end
   for _, p in ipairs(found.plugins.broken) do
-    print(("%-15s  %s"):format("does not load", p.message))
+    print(("%-15s  %s"):format("does not load", strings.visible(p.message)))
   end
   for _, path in ipairs(found.plugins.shadowed) do
-    print(("%-15s  %s: an earlier folder has this plugin"):format("shadowed", path))
+    print(("%-15s  %s: an earlier folder has this plugin"):format("shadowed",
+      strings.visible(path)))
   end
   print "\nself-test"
   for _, test in ipairs(found.tests) do

@@ -1,7 +1,10 @@
 --- help.lua - sinklab help: every command in a line, or one of them in full.
 local check = require "sinklab.base.check"
 local command = require "sinklab.cli.command"
+local strings = require "sinklab.base.strings"
 local text = require "sinklab.base.text"
+
+local print = strings.print
 
 -- Where the words on a command begin.
 local COLUMN = 34

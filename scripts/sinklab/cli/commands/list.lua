@@ -1,5 +1,8 @@
 --- list.lua - sinklab list: the experiments, each in one line.
 local experiments = require "sinklab.cli.experiments"
+local strings = require "sinklab.base.strings"
+
+local print = strings.print
 
 return {
   doc = "list the experiments",

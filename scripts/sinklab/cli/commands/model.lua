@@ -2,7 +2,10 @@
 local core = require "sinklab.core"
 local command = require "sinklab.cli.command"
 local json = require "sinklab.base.json"
+local strings = require "sinklab.base.strings"
 local text = require "sinklab.base.text"
+
+local print = strings.print
 
 local order = { "path", "format", "version", "bytes", "architecture", "name",
   "parameters", "layers", "d_model", "heads", "kv_heads", "d_head", "d_ffn", "vocab",
@@ -21,10 +24,7 @@ end
 
 local function show(o)
   local function line(label, value)
-    -- texts of a file may hold control characters, which are not for the terminal
-    if value ~= nil then
-      print(("%-13s %s"):format(label, (tostring(value):gsub("%c", "?"))))
-    end
+    if value ~= nil then print(("%-13s %s"):format(label, strings.visible(value))) end
   end
   local t = o.tokenizer
   line("file", o.path)

@@ -2,6 +2,9 @@
 local core = require "sinklab.core"
 local command = require "sinklab.cli.command"
 local experiments = require "sinklab.cli.experiments"
+local strings = require "sinklab.base.strings"
+
+local print = strings.print
 
 local function check_name(name)
   if not name:match "^%a[%w_-]*$" or #name > 63 then

@@ -4,7 +4,10 @@ local command = require "sinklab.cli.command"
 local help_text = require "sinklab.help.text"
 local json = require "sinklab.base.json"
 local progress = require "sinklab.base.progress"
+local strings = require "sinklab.base.strings"
 local text = require "sinklab.base.text"
+
+local print = strings.print
 
 local function list()
   local rows, first = {}, {}

@@ -1,5 +1,8 @@
 --- report.lua - sinklab report: runs as one HTML page.
 local command = require "sinklab.cli.command"
+local strings = require "sinklab.base.strings"
+
+local print = strings.print
 
 return {
   doc = "write one HTML page for a run, or for several side by side",

@@ -4,7 +4,10 @@ local core = require "sinklab.core"
 local command = require "sinklab.cli.command"
 local entries = require "sinklab.record.entries"
 local json = require "sinklab.base.json"
+local strings = require "sinklab.base.strings"
 local text = require "sinklab.base.text"
+
+local print = strings.print
 
 local folder = { "runs", "DIR", kind = "folder",
   doc = "where the run directories are, default runs" }

@@ -2,6 +2,7 @@
 local check = require "sinklab.base.check"
 local command = require "sinklab.cli.command"
 local schema = require "sinklab.base.schema"
+local strings = require "sinklab.base.strings"
 
 -- Its range and its default are those of lab.sinks.
 local threshold = schema.rules(require "sinklab.measure.measures".rows).threshold
@@ -58,7 +59,7 @@ end
 
 local function say(...) print(string.format(...)) end
 
-local function warn(message) io.stderr:write("warning: ", message, "\n") end
+local function warn(message) strings.complain("warning: " .. message) end
 
 --- The changes that the options name: a list for lab.lm.intervene.
 local function changes_of(given)
