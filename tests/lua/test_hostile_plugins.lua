@@ -144,7 +144,7 @@ local function check_one(folder, name, sentence)
   shell("rm -rf '%s/out'", folder)
 end
 
-check.test("list, doctor, info: one sentence, one status, nothing left running", function()
+check.test("list, doctor, info: one sentence, one status, nothing left", function()
   local folder, sentences = folder_of("quick", cases)
   add_made(folder, sentences)
   check_listing(folder, sentences, true)
@@ -164,7 +164,7 @@ if long then
   end)
 end
 
-check.test("a constructor that reads finds no input; control characters of words", function()
+check.test("a constructor that reads finds no input; control characters", function()
   local folder = folder_of("words", { start_reads = "", control_doc = "" })
   local r = run(folder, "plugin", "info", "start_reads")
   check.equal(r.code, 0, r.err)
@@ -211,7 +211,7 @@ print(pcall(lab.mechanism, "./relu.so"))
   check.contains(r.out, "relu.so: changed since it was loaded")
 end)
 
-check.test("one that stands before sinklab's own is named once, and in run.json", function()
+check.test("one that stands before sinklab's own is named, also in run.json", function()
   local folder = process.folder "shadow"
   check.equal(shell("mkdir '%s/plugins' && cp '%s/plugins/relu.so' '%s/plugins/'", folder,
     build, folder).code, 0)
@@ -242,7 +242,8 @@ check.test("a signal at any moment of plugin check leaves nothing running", func
       sleep 0.3
       grep -ls 'SINKLAB_MARK=%s' /proc/[0-9]*/environ >&2
       exit $code]], folder, mark, os.getenv "SINKLAB_BINARY", name, after, signal, mark)
-    local where = ("%s, %s after %.3f s (seed %d, %d)"):format(name, signal, after, seed, i)
+    local where = ("%s, %s after %.3f s (seed %d, %d)"):format(name, signal, after,
+      seed, i)
     check.equal(r.err:find "/proc/", nil, where .. r.err)
   end
 end)

@@ -300,8 +300,8 @@ module.finish = finish
 function module.exit(code)
   if not open then return end
   local good = code == nil or code == true or code == 0
-  finish(good and "complete" or "failed", not good
-    and (type(code) == "string" and code or ("os.exit (%s)"):format(tostring(code))) or nil)
+  local why = type(code) == "string" and code or ("os.exit (%s)"):format(tostring(code))
+  finish(good and "complete" or "failed", not good and why or nil)
 end
 
 --- Make runs/<script>-<UTC time>, with a number after it if that is taken.
