@@ -40,9 +40,21 @@ static const int asked[] = { SIGQUIT, SIGPIPE }, crashes[] = {
 enum { ASKED = sizeof asked / sizeof *asked };
 enum { CRASHES = sizeof crashes / sizeof *crashes };
 
+/* What the parent is told: the child's process by the child, before its code
+** runs, and its end by the guard. */
+typedef struct report {
+  pid_t child;
+  sl_child_end end;
+} report;
+
+static void tell (int to, const report *r) {
+  while (write (to, r, sizeof *r) < 0 && errno == EINTR) {}
+}
+
 /* The child, between the guard and the code. */
-static void run (void (*body) (void *), void *data, pid_t guard,
+static void run (void (*body) (void *), void *data, pid_t guard, int to,
                  volatile int *returned) {
+  const report self = { .child = getpid () };
   const struct rlimit none = { 0, 0 };
   const int nothing = open ("/dev/null", O_RDONLY);
   setpgid (0, 0);
@@ -55,6 +67,8 @@ static void run (void (*body) (void *), void *data, pid_t guard,
   handle (SIG_DFL, ASKED, asked);
   handle (SIG_DFL, CRASHES, crashes);
   setrlimit (RLIMIT_CORE, &none);
+  tell (to, &self);
+  close (to);
   body (data);
   *returned = 1;
   _exit (0);
@@ -97,16 +111,6 @@ static void on_child (int number) {
   (void)number; /* it wakes pselect */
 }
 
-/* What the guard tells: first the child's process, then its end. */
-typedef struct report {
-  pid_t child;
-  sl_child_end end;
-} report;
-
-static void tell (int to, const report *r) {
-  while (write (to, r, sizeof *r) < 0 && errno == EINTR) {}
-}
-
 /* Wait until the child has ended, time is up or the other end of standard input
 ** has gone. 1: it has ended, with *status. */
 static int watch (pid_t child, double deadline, int *status) {
@@ -145,9 +149,8 @@ static void guard (void (*body) (void *), void *data, double seconds, int life,
   signal (SIGCHLD, on_child);
   r.child = fork ();
   if (r.child == 0) {
-    close (to);
     signal (SIGCHLD, SIG_DFL);
-    run (body, data, self, returned);
+    run (body, data, self, to, returned);
   }
   /* Blocked from here on: only pselect lets it in, and watch looks first. */
   sigemptyset (&child_ends);
@@ -155,7 +158,6 @@ static void guard (void (*body) (void *), void *data, double seconds, int life,
   sigprocmask (SIG_BLOCK, &child_ends, NULL);
   if (r.child > 0) {
     setpgid (r.child, r.child);
-    tell (to, &r);
     if (watch (r.child, deadline, &status)) {
       r.end.how = WIFSIGNALED (status) ? SL_CHILD_KILLED
                   : *returned          ? SL_CHILD_RETURNED
