@@ -5,7 +5,7 @@
 -- contribution is parking; weight that is free because BOS's value is zero looks the same
 -- where a mechanism's weights need not sum to 1, so the two stand side by side. The tasks
 -- are in scripts/experiments/lib/training.lua; all but mean, unigram and backcopy are our
--- own extensions. Results are kept in trainings.json one by one: an atlas that was
+-- own extensions. Results are kept in the folder trainings one by one: an atlas that was
 -- interrupted goes on where it stopped when it is given the same --out=DIR, and so does
 -- one with more seeds, tasks or mechanisms.
 local lab = require "sinklab"
@@ -50,7 +50,7 @@ for _, task in ipairs(tasks) do
     end
   end
 end
-local results, failures = training.kept(run, points, "atlas")
+local results, failures = training.all(run, points, "atlas")
 if not results then return end
 
 --- Mean of a number over the seeds of a cell, NaN without any.

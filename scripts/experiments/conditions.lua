@@ -4,7 +4,7 @@
 -- positions, Adam, N(0, 0.02), with softmax and with ReLU. Each row of the
 -- table changes one thing. Solved: largest error of fresh sequences at most --solved. The
 -- weight on position 1 is that of the head with most of it. Results are kept one by one
--- in trainings.json: with the same --out=DIR an interrupted run goes on where it stopped.
+-- in the folder trainings: with the same --out=DIR an interrupted run goes on.
 local lab = require "sinklab"
 local training = require "experiments.lib.training"
 
@@ -78,7 +78,7 @@ for _, s in ipairs(settings) do
     end
   end
 end
-local results, failures = training.kept(run, points, "conditions")
+local results, failures = training.all(run, points, "conditions")
 if not results then return end
 
 --- Sums over the runs of a cell, as means.

@@ -157,7 +157,8 @@ for _, mechanism in ipairs(opt.attention) do
     points[#points + 1] = { mechanism = mechanism, seed = opt.seed + i }
   end
 end
-local results = lab.sweep { points = points, run = one, label = "seeds" }
+local results = lab.sweep { points = points, run = one, label = "seeds",
+  out = run.folder .. "/seeds" }
 if results.interrupted then return end
 for _, entry in ipairs(results) do
   if entry.failed then

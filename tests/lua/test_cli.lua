@@ -230,7 +230,7 @@ end)
 
 check.test("library errors are blamed on the script", function()
   local r = script 'local lab = require "sinklab"\nlab.json.decode()'
-  check.contains(r.err, "sinklab: s.lua:2: bad argument #1")
+  check.contains(r.err, "sinklab: s.lua:2: lab.json.decode: the text must be a string")
   r = script 'local lab = require "sinklab"\nlab.optin {}'
   check.contains(r.err, "s.lua:2: lab.optin: no such name (did you mean lab.")
   r = script 'local lab = require "sinklab"\nlab.x = 1'

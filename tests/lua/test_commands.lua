@@ -145,8 +145,8 @@ check.test("what may follow", function()
         doc = "a } in -- a string, other = 2", min = 1 }, --[=[ x = 1, ]=]
       second = "x", third = { default = { "a" }, doc = 'it''s' }, off = false,
       on = { default = true, doc = "a switch" } }]])
-  check.equal(words("run", "odd.lua", "--"), "--first= --help --no-on --off --out= "
-    .. "--quiet --second= --third= --threads= --traceback")
+  check.equal(words("run", "odd.lua", "--"), "--first= --fresh --help --no-on --off "
+    .. "--out= --quiet --retry-failed --second= --third= --threads= --traceback")
 end)
 
 --- The folder of the generated pages.

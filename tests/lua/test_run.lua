@@ -372,4 +372,16 @@ for signal, code in pairs { INT = 130, TERM = 143 } do
   end)
 end
 
+check.test("math.random is the same in every run, by the seed of the script", function()
+  local function drawn(options, ...)
+    local r = run("local lab = require 'sinklab' lab.options " .. options
+      .. " print(math.random(1 << 40))", ...)
+    check.equal(r.code, 0, r.err)
+    return r.out
+  end
+  local none, three = drawn "{}", drawn "{ seed = 3 }"
+  check.equal({ drawn "{}", drawn "{ seed = 3 }" }, { none, three })
+  check.equal(none ~= three, true)
+end)
+
 check.done()

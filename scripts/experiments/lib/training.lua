@@ -1,11 +1,11 @@
 --- training.lua - one small training from plain data to plain data, which the experiments
--- atlas and conditions repeat in other processes, and a file that keeps what is done.
+-- atlas and conditions repeat in other processes.
 local core = require "sinklab.core"
 local init_values = require "sinklab.model.init_values"
-local json = require "sinklab.base.json"
 local model = require "sinklab.model"
 local optim = require "sinklab.train.optim"
 local sinks = require "sinklab.measure.sinks"
+local sweep = require "sinklab.sweep"
 local task = require "sinklab.task"
 local train = require "sinklab.train"
 
@@ -88,6 +88,19 @@ local function attention_of(p)
     scale = not p.vocab and 1 or nil }
 end
 
+--- A point in words.
+local function text_of(point)
+  local names, out = {}, {}
+  for name in pairs(point) do names[#names + 1] = name end
+  table.sort(names)
+  for i, name in ipairs(names) do
+    local value = point[name]
+    out[i] = name .. "=" .. (type(value) == "table" and table.concat(value, ",")
+      or tostring(value))
+  end
+  return table.concat(out, " ")
+end
+
 --- Train one model and measure it.
 -- @param point  { task = name, mechanism = mechanism, or "mechanism+gate", seed =, ... }:
 --               fields of `defaults`, and d_model, seq_len, default
@@ -131,89 +144,26 @@ function training.run(point)
   return out
 end
 
--- What is done, in a file that is written whole after every result.
-local Store = {}
-Store.__index = Store
-
---- Open a file of results, or begin one.
--- @param path  of the file
--- @return store, or nil and a message where there is a file that is none
-function training.store(path)
-  local self = setmetatable({ path = path, results = {} }, Store)
-  if not core.file_exists(path) then return self end
-  local text, why = core.file_read(path)
-  if not text then return nil, why end
-  local read, message = json.decode(text)
-  if type(read) ~= "table" or type(read.results) ~= "table" then
-    return nil, ("%s: no file of results (%s); move it away to begin anew"):format(path,
-      message or "no key 'results'")
+--- Run points in processes; the results are kept in the folder `trainings` of a run's
+-- directory, from which a script with the same --out goes on.
+-- @param points  for training.run
+-- @param label   for the progress line
+-- @return results in the order of the points, false where one failed, and the failures as
+--         a list of messages; nil after Ctrl-C, which says how to go on
+function training.all(run, points, label)
+  local done = sweep { points = points, run = "experiments.lib.run_training",
+    label = label, out = run.folder .. "/trainings" }
+  if done.interrupted then
+    print("interrupted; continue with --out=" .. run.folder)
+    return nil
   end
-  self.results = read.results
-  return self
-end
-
---- A point as text, the same for the same settings to the last bit.
-local function key_of(point)
-  local names, out = {}, {}
-  for name in pairs(point) do names[#names + 1] = name end
-  table.sort(names)
-  for i, name in ipairs(names) do
-    local value = point[name]
-    out[i] = name .. "=" .. (type(value) == "table" and table.concat(value, ",")
-      or type(value) == "number" and json.number(value) or tostring(value))
+  local results, failures = {}, {}
+  for i, entry in ipairs(done) do
+    results[i] = entry.result or false
+    if entry.failed then
+      failures[#failures + 1] = ("%s: %s"):format(text_of(entry.point), entry.failed)
+    end
   end
-  return table.concat(out, " ")
-end
-
---- The result of a point, or nil.
-function Store:get(point) return self.results[key_of(point)] end
-
---- Keep the result of a point.
--- @error the file cannot be written
-function Store:put(point, result)
-  self.results[key_of(point)] = result
-  local ok, message = core.file_write(self.path,
-    json.encode { results = json.object(self.results) } .. "\n")
-  if not ok then core.raise(message) end
-end
-
---- Run every point that the store does not have, in processes; results in the order of
--- the points, nil where one failed; failures as a list of messages.
--- @param points   for training.run
--- @param store    from training.store
--- @param label    for the progress line
--- @return results, failures; nil after Ctrl-C: the store has what was done
-function training.all(points, store, label)
-  local todo = {}
-  for _, point in ipairs(points) do
-    if not store:get(point) then todo[#todo + 1] = point end
-  end
-  local failures = {}
-  if #todo > 0 then
-    local sweep = require "sinklab.sweep"
-    local done = sweep { points = todo, run = "experiments.lib.run_training",
-      label = label,
-      on_result = function(entry)
-        if entry.result then
-          store:put(entry.point, entry.result)
-        elseif not core.interrupted() then
-          failures[#failures + 1] = ("%s: %s"):format(key_of(entry.point), entry.failed)
-        end
-      end }
-    if done.interrupted then return nil end
-  end
-  local results = {}
-  for i, point in ipairs(points) do results[i] = store:get(point) or false end
-  return results, failures
-end
-
---- training.all with the store trainings.json in a run's directory; after Ctrl-C it
--- says how to go on.
-function training.kept(run, points, label)
-  local store, message = training.store(run.folder .. "/trainings.json")
-  if not store then error(message, 0) end
-  local results, failures = training.all(points, store, label)
-  if not results then print("interrupted; continue with --out=" .. run.folder) end
   return results, failures
 end
 

@@ -7,6 +7,7 @@
 --   arguments  list of its --key=VALUE options
 --   help       whether --help was given
 --   out        where results go, from --out; nil: a new folder in runs/
+--   fresh, retry_failed  from --fresh and --retry-failed, for lab.sweep
 --   stock      whether the host is a stock Lua
 --   options    the values that lab.options has read; nil before that
 local context = {}

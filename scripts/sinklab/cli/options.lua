@@ -259,7 +259,10 @@ options.options = schema.func("lab.options", {
   for name, o in pairs(specs) do
     if values[name] == nil then values[name] = o.default end
   end
-  if context.script then context.options = values end
+  if context.script then
+    context.options = values
+    if math.type(values.seed) == "integer" then math.randomseed(values.seed) end
+  end
   return setmetatable(values, {
     __name = "sinklab.options",
     __index = function(_, name)

@@ -34,7 +34,8 @@ local function write_function(f, out, path, state)
   state.count = state.count + 1
   state.seen[f] = state.count
   -- Captured variables come later, because the function itself may be among them.
-  out[#out + 1] = ("F(%d,%q,function()return "):format(state.count, string.dump(f))
+  out[#out + 1] = ("F(%d,%q,function()return "):format(state.count,
+    string.dump(f, state.functions == "bare"))
   for i = 1, math.huge do
     local name, value = debug.getupvalue(f, i)
     if not name then break end
@@ -46,6 +47,22 @@ local function write_function(f, out, path, state)
     end
   end
   out[#out + 1] = " end)"
+end
+
+--- The keys of a table beside 1 to n, in an order that depends on nothing else: equal
+-- tables have equal texts.
+local function sorted_keys(t, n, path)
+  local keys = {}
+  for key in next, t do
+    if math.type(key) ~= "integer" or key < 1 or key > n then
+      if type(key) ~= "string" and type(key) ~= "number" and type(key) ~= "boolean" then
+        fail("%s has a %s as a key", path, type(key))
+      end
+      keys[#keys + 1] = key
+    end
+  end
+  table.sort(keys, function(a, b) return ("%q"):format(a) < ("%q"):format(b) end)
+  return keys
 end
 
 local function write_table(t, out, path, state)
@@ -64,15 +81,10 @@ local function write_table(t, out, path, state)
     write(rawget(t, i), out, ("%s[%d]"):format(path, i), state)
     out[#out + 1] = ","
   end
-  for key, value in next, t do
-    if math.type(key) ~= "integer" or key < 1 or key > n then
-      if type(key) ~= "string" and type(key) ~= "number" and type(key) ~= "boolean" then
-        fail("%s has a %s as a key", path, type(key))
-      end
-      out[#out + 1] = ("[%q]="):format(key)
-      write(value, out, ("%s.%s"):format(path, tostring(key)), state)
-      out[#out + 1] = ","
-    end
+  for _, key in ipairs(sorted_keys(t, n, path)) do
+    out[#out + 1] = ("[%q]="):format(key)
+    write(t[key], out, ("%s.%s"):format(path, tostring(key)), state)
+    out[#out + 1] = ","
   end
   out[#out + 1] = "}"
   state.seen[t], state.depth = nil, state.depth - 1
@@ -99,7 +111,8 @@ end
 
 --- A value as text, or nil and the part of it that cannot be sent.
 -- @param what       the value as messages call it
--- @param functions  true: functions and modules may go too (to a worker, not back)
+-- @param functions  true: functions and modules may go too (to a worker, not back);
+--                   "bare": functions without names and lines, to be compared
 function send.write(value, what, functions)
   local out = { "return " }
   local ok, message = pcall(write, value, out, what,
@@ -128,6 +141,45 @@ function send.read(text, functions)
   local chunk, message = load(text, "=message", "t", functions and builders() or {})
   if not chunk then return nil, message end
   return chunk()
+end
+
+--- The text with 0 in place of each string; nil if one is not closed.
+local function without_strings(text)
+  local out, at = {}, 1
+  while true do
+    local first = text:find('"', at, true)
+    out[#out + 1] = text:sub(at, first and first - 1)
+    if not first then return table.concat(out, "0") end
+    local last, escaped = first, nil
+    repeat
+      last = text:find('["\\]', last + 1)
+      if not last then return nil end
+      escaped = text:sub(last, last) == "\\"
+      if escaped then last = last + 1 end
+    until not escaped
+    at = last + 1
+  end
+end
+
+-- The words in the text of plain data.
+local data_words = { ["return"] = true, ["true"] = true, ["false"] = true,
+  ["nil"] = true }
+
+--- The value of a text of plain data from a file that anybody may have written; nil if
+-- it is something else. A text with other words, comments or long strings is not run.
+function send.read_data(text)
+  local rest = without_strings(text)
+  if not rest or rest:find "[^%w%s{}%[%]=,.()/+-]" or rest:find "%-%-"
+      or rest:find "%[[%[=]" then
+    return nil
+  end
+  rest = rest:gsub("0x[%x.]+p?[+-]?%d*", "0"):gsub("%d[%d.]*e?[+-]?%d*", "0")
+  for word in rest:gmatch "%a%w*" do
+    if not data_words[word] then return nil end
+  end
+  local chunk = load(text, "=data", "t", {})
+  local ok, value = pcall(chunk or error)
+  return ok and value or nil
 end
 
 return send

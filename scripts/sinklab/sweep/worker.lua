@@ -2,6 +2,18 @@
 local core = require "sinklab.core"
 local send = require "sinklab.sweep.send"
 
+--- What the parent sent: the function, what it captures and `with`, made anew for each
+-- point, so that no point sees what another one has changed.
+local function read_job(text)
+  local job = assert(send.read(text, true))
+  package.path, package.cpath = job.path, job.cpath
+  if type(job.run) == "function" then return job.run, job.with end
+  local ok, found = pcall(require, job.run)
+  if not ok then return nil, tostring(found) end
+  if type(found) == "function" then return found, job.with end
+  return nil, ("module '%s' returns a %s, not a function"):format(job.run, type(found))
+end
+
 --- One point: true and the value as text, or false and why not.
 local function try(run, point, with)
   local ok, value = xpcall(run, function(e) return tostring(e) end, point, with)
@@ -11,21 +23,16 @@ local function try(run, point, with)
 end
 
 assert(core.parent_begin())
-local job = assert(send.read(core.parent_receive() or "", true))
-package.path, package.cpath = job.path, job.cpath
+local job = core.parent_receive() or ""
 rawset(_G, "lab", require "sinklab") -- a function typed at the prompt knows it so
-local run, problem = job.run, nil
-if type(run) == "string" then
-  local ok, found = pcall(require, run)
-  problem = not ok and tostring(found) or type(found) ~= "function"
-      and ("module '%s' returns a %s, not a function"):format(run, type(found)) or nil
-  run = found
-end
 while true do
   local text = core.parent_receive()
   if not text then return end
-  local ok, value = false, problem
-  if not problem then ok, value = try(run, send.read(text), job.with) end
+  local message = send.read(text)
+  math.randomseed(message.number)
+  local run, with = read_job(job)
+  local ok, value = false, with
+  if run then ok, value = try(run, message.point, with) end
   if core.interrupted() then return end
   if not core.parent_send(send.write({ ok, value }, "the answer")) then return end
 end

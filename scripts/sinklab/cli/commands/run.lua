@@ -53,7 +53,8 @@ local function before(path, shown, context)
   end
   print("sinklab run " .. shown .. " [--key=VALUE ...]\n")
   for _, line in ipairs(experiments.header(path)) do print(line) end
-  print "\nOptions of every script: --out=DIR --threads=N --quiet --traceback"
+  print("\nOptions of every script: --out=DIR --fresh --retry-failed --threads=N --quiet "
+    .. "--traceback")
   if not may_have_options then print "It has no options of its own." end
   return may_have_options
 end
@@ -70,14 +71,18 @@ script's own options; --help after the script lists them with types and defaults
     return experiments.names(), "file"
   end } },
   options = { { "out", "DIR", kind = "folder",
-    doc = "where a script's results go (default runs/<script>-<UTC time>)" } },
+    doc = "where a script's results go (default runs/<script>-<UTC time>)" },
+    { "fresh", doc = "forget the points of sweeps that --out has" },
+    { "retry-failed", doc = "run the points of sweeps that failed in --out again" } },
   others = true,
   helps = true,
   run = function(words, given, context)
     context.out, context.script = given.out, words[1]
+    context.fresh, context.retry_failed = given.fresh, given["retry-failed"]
     local path, shown = find(words[1])
     if not before(path, shown, context) then return end
     context.shown = shown
+    math.randomseed(0) -- two runs are equal; an option `seed` takes its place
     -- As lua itself sets it.
     rawset(_G, "arg", table.move(context.arguments, 1, #context.arguments, 1,
       { [0] = shown }))
