@@ -1,5 +1,6 @@
 /* file.c - reading and writing whole files, making folders, SHA-256. */
 #include "base/file.h"
+#include "base/interrupt.h"
 #include "base/memory.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -114,13 +115,13 @@ failed:
   return -1;
 }
 
-/* Open a file for reading; its size in *size. With 'streams' a pipe or a device
-** will do (size 0), without them it is refused at once: a pipe without a writer
-** would hold whoever opens it. -1 and a sentence. */
+/* Open a file for reading, without waiting; its size in *size. With 'streams' a
+** pipe or a device will do (size 0), without them it is refused. -1 and a
+** sentence. */
 static int open_to_read (const char *path, int streams, size_t *size,
                          sl_error *e) {
   struct stat info;
-  int file = open (path, O_RDONLY | O_CLOEXEC | (streams ? 0 : O_NONBLOCK));
+  int file = open (path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0 || fstat (file, &info) != 0) {
     sl_fail (e, "%s: cannot read: %s", path, strerror (errno));
     if (file >= 0) close (file);
@@ -166,7 +167,13 @@ static char *read_all (const char *path, int streams, size_t limit, size_t *n,
         goto failed;
       }
     }
-    got = read_some (file, data + used, size - used);
+    do { /* a pipe may have no writer yet */
+      if (streams && !sl_wait_to_read (file)) {
+        sl_fail (e, "%s: cannot read: interrupted", path);
+        goto failed;
+      }
+      got = read_some (file, data + used, size - used);
+    } while (got < 0 && streams && errno == EAGAIN);
   } while (got > 0);
   if (got < 0) {
     sl_fail (e, "%s: cannot read: %s", path, strerror (errno));

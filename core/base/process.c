@@ -41,10 +41,17 @@ struct sl_process {
   size_t got, size;
 };
 
+/* Whoever reads may be busy or stopped: the wait for it ends when this process is
+** told to stop. */
 static int send_all (int socket, const char *data, size_t n) {
   while (n > 0) {
-    const ssize_t sent = send (socket, data, n, NO_SIGNAL);
-    if (sent < 0 && errno == EINTR) continue;
+    const ssize_t sent = send (socket, data, n, NO_SIGNAL | MSG_DONTWAIT);
+    if (sent < 0 && (errno == EINTR || errno == EAGAIN)) {
+      struct pollfd out = { socket, POLLOUT, 0 };
+      poll (&out, 1, 100);
+      if (!sl_interrupted) continue;
+      errno = EINTR;
+    }
     if (sent < 0) return -1;
     data += sent;
     n -= (size_t)sent;
@@ -236,8 +243,9 @@ int sl_parent_exists (void) {
 
 static int receive_all (char *to, size_t n) {
   while (n > 0) {
-    const ssize_t got = recv (parent, to, n, 0);
-    if (got < 0 && errno == EINTR && !sl_interrupted) continue;
+    ssize_t got;
+    if (!sl_wait_to_read (parent)) return -1;
+    got = recv (parent, to, n, 0);
     if (got <= 0) return -1;
     to += got;
     n -= (size_t)got;

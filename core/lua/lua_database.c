@@ -2,7 +2,9 @@
 **
 ** The statements are in scripts/sinklab/record/index.lua; here values
 ** are bound, never pasted into SQL. Failures return nil and a sentence. */
+#include "base/interrupt.h"
 #include "lua/lua_common.h"
+#include <poll.h>
 #include <sqlite3.h>
 #include <string.h>
 
@@ -10,7 +12,7 @@
 #define STATEMENT_HANDLE "sinklab.statement"
 /* Other processes lock the file for milliseconds; a stopped process unlocks it
 ** when it ends. */
-enum { PATIENCE_MS = 30000 };
+enum { PATIENCE_MS = 30000, HURRY_MS = 500, NAP_MS = 5 };
 
 static int database_close (lua_State *L) {
   sqlite3 **box = luaL_checkudata (L, 1, DATABASE_HANDLE);
@@ -211,6 +213,14 @@ static int database_rows (lua_State *L) {
   return 1;
 }
 
+/* Whether to try again while another process holds the database. Once this one is
+** told to stop it waits for half a second: its record is still entered. */
+static int wait_for_others (void *nothing, int tries) {
+  (void)nothing;
+  poll (NULL, 0, NAP_MS);
+  return tries * NAP_MS < (sl_interrupted ? HURRY_MS : PATIENCE_MS);
+}
+
 /* database (path, create) -> an open database; or nil, sentence, kind. Without
 ** 'create' a missing file is a failure. */
 static int database_open (lua_State *L) {
@@ -226,7 +236,7 @@ static int database_open (lua_State *L) {
     if (!*box) return luaL_error (L, "out of memory");
     return trouble (L, *box, path);
   }
-  sqlite3_busy_timeout (*box, PATIENCE_MS);
+  sqlite3_busy_handler (*box, wait_for_others, NULL);
   sqlite3_db_config (*box, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
   sqlite3_db_config (*box, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
   return 1;

@@ -145,6 +145,7 @@ static int open_library (lua_State *L) {
 static int open_state (lua_State *L) {
   luaL_openlibs (L);
   sl_session_coroutines (L);
+  sl_session_reading (L);
   open_library (L);
   sl_session_path (lua_touserdata (L, 1), ".");
   return 0;

@@ -52,6 +52,10 @@ int sl_session_load (sl_session *s, const char *path, const char *shown,
 ** the running Lua thread, so that a signal reaches it. */
 void sl_session_coroutines (lua_State *L);
 
+/* Replace io.read, io.lines, io.open and the methods read and lines of files by
+** functions whose waits the first signal ends. */
+void sl_session_reading (lua_State *L);
+
 /* sl_stop_signals and the first SIGPIPE set sl_interrupted and raise an error in
 ** the running Lua code 100000 instructions later: before that, a library
 ** function whose C loop was stopped stores its results. */

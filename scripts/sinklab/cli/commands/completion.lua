@@ -85,7 +85,7 @@ local shells = { "bash", "fish", "zsh" }
 -- end requests the shell's own paths.
 local function words()
   local typed = {}
-  for line in io.lines() do typed[#typed + 1] = line end
+  for line in core.read_line do typed[#typed + 1] = line end
   if #typed == 0 then typed[1] = "" end
   local list, kind = require "sinklab.cli.complete" (typed)
   for _, word in ipairs(list) do print(word) end
