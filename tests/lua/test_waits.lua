@@ -81,7 +81,8 @@ check.test("the first signal ends the wait for an index that another process hol
       local d = assert(core.database("runs/index.sqlite", true))
       assert(d:run "BEGIN EXCLUSIVE")
       os.execute "sleep 20"]])
-    local index = process.shell(("ls -a '%s/runs'"):format(folder)).out:match "(%S*index%S*)"
+    local index
+        = process.shell(("ls -a '%s/runs'"):format(folder)).out:match "(%S*index%S*)"
     check.equal(index ~= nil, true)
     process.write(folder .. "/hold.lua", (process.read(folder .. "/hold.lua")
       :gsub("index%.sqlite", (index:gsub("%%", "%%%%")))))
