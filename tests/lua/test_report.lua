@@ -177,6 +177,23 @@ check.test("large runs stay under 2 MB, and say what they leave out", function()
   check.equal(found.maps.mean.shape, { 12, 12, 25, 25 })
 end)
 
+check.test("many runs stay under 2 MB, with the claims of the first ones", function()
+  local base, names = process.folder "report/many", {}
+  for i = 1, 200 do
+    names[i] = ("many/r%03d"):format(i)
+    process.shell(("cp -r '%s/a' '%s/r%03d'"):format(folder, base, i))
+  end
+  names[#names + 1] = "--out=many.html"
+  local r = report(names)
+  check.equal(r.code, 0, r.err)
+  local text = page "many.html"
+  check.below(#text, 2000000, #text)
+  has(text, "176 of the 200 runs are shown in these tables only")
+  check.equal(#data_of(text), 24)
+  local _, claims = text:gsub("what does not hold", "")
+  check.at_least(claims, 24)
+end)
+
 check.test("pooling keeps the largest in size, and position 1 by itself", function()
   -- 1 x 1 x 400 x 400: blocks of 2 from position 2 on, the last one of 1.
   local t = lab.zeros({ 1, 1, 400, 400 }, "f64")

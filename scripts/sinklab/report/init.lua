@@ -44,8 +44,9 @@ function report.html(folders)
     if not run then return nil, why end
     runs[i] = run
   end
-  local heads = maps.encode(runs)
-  for i, run in ipairs(runs) do
+  local shown = table.move(runs, 1, math.min(#runs, page.MOST_RUNS), 1, {})
+  local heads = maps.encode(shown)
+  for i, run in ipairs(shown) do
     data[i] = { name = run.name, heads = heads[i], curves = json.array(run.curves) }
   end
   local summary, details = page.html(runs)

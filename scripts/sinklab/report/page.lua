@@ -9,6 +9,8 @@ local valid_utf8 = require "sinklab.base.strings".valid_utf8
 local TABLES, FIGURES, CELL = 400000, 600000, 300
 -- Heads of a measurement in a table.
 local MOST_HEADS = 256
+-- Runs with sections of their own; others are in the tables side by side only.
+local MOST_RUNS = 24
 
 local entities = { ["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;", ['"'] = "&quot;",
   ["'"] = "&#39;" }
@@ -310,6 +312,8 @@ end
 -- Several runs.
 
 function Page:compare(runs)
+  local rest = self.tables // 2 -- for the tables of single runs
+  self.tables = self.tables - rest
   local names, options, results = { "" }, {}, {}
   for i, run in ipairs(runs) do
     names[i + 1] = run.name
@@ -334,7 +338,12 @@ function Page:compare(runs)
   else
     self:put "<p>These runs have no result in common.</p>"
   end
+  if #runs > MOST_RUNS then
+    self:put(("<p class=\"note\">%d of the %d runs are shown in these tables only: a report "
+      .. "of one run shows all of it.</p>"):format(#runs - MOST_RUNS, #runs))
+  end
   self:put "</section>"
+  self.tables = math.max(self.tables, 0) + rest
 end
 
 --- The plain HTML of the runs: the summary, and the rest.
@@ -342,6 +351,7 @@ end
 local function html(runs)
   local page, first = new_page(), nil
   if #runs > 1 then page:compare(runs) end
+  runs = table.move(runs, 1, math.min(#runs, MOST_RUNS), 1, {})
   for i, run in ipairs(runs) do
     page:put(("<section aria-labelledby=\"run-%d\"><h2 id=\"run-%d\">%s</h2>")
       :format(i, i, #runs > 1 and escape(run.name) or "Run"))
@@ -364,4 +374,4 @@ local function html(runs)
   return first, table.concat(page.out, "\n")
 end
 
-return { html = html, escape = escape }
+return { html = html, escape = escape, MOST_RUNS = MOST_RUNS }
