@@ -339,8 +339,8 @@ function Page:compare(runs)
     self:put "<p>These runs have no result in common.</p>"
   end
   if #runs > MOST_RUNS then
-    self:put(("<p class=\"note\">%d of the %d runs are shown in these tables only: a report "
-      .. "of one run shows all of it.</p>"):format(#runs - MOST_RUNS, #runs))
+    self:put(("<p class=\"note\">%d of the %d runs are shown in these tables only: a "
+      .. "report of one run shows all of it.</p>"):format(#runs - MOST_RUNS, #runs))
   end
   self:put "</section>"
   self.tables = math.max(self.tables, 0) + rest
