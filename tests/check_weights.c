@@ -105,8 +105,8 @@ START_TEST (what_the_sentences_say) {
       "is a big-endian GGUF file, which is not read" },
     { "gguf/version_future_4", "is GGUF of version 4; read are 1 to 3" },
     { "gguf/key_len_minus1",
-      "is cut off or damaged: a key of 18446744073709551615 bytes with 16 "
-      "left" },
+      "is cut off or damaged: a text of 18446744073709551615 bytes in key 1 of "
+      "1 with 16 left" },
     { "gguf/align_13",
       "has general.alignment 13, expected a power of two up to 65536" },
     { "gguf/ndims_5", "has the tensor 't' with 5 axes; GGUF has at most 4" },

@@ -7,6 +7,7 @@
 #include "lm/gguf.h"
 #include "base/memory.h"
 #include "lm/weights.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,30 +17,28 @@ enum { ALIGNMENT = 32, MAX_ALIGNMENT = 1 << 16 };
 enum { MAX_NAME = 65535, MAX_COUNT = 1 << 20 };
 static const char alignment_key[] = "general.alignment";
 
-static const struct {
-  const char *name;
-  size_t size;
-  int is_signed;
-} types[SL_GGUF_TYPES] = {
-  { "u8", 1, 0 },     { "i8", 1, 1 },    { "u16", 2, 0 }, { "i16", 2, 1 },
-  { "u32", 4, 0 },    { "i32", 4, 1 },   { "f32", 4, 0 }, { "bool", 1, 0 },
-  { "string", 0, 0 }, { "array", 0, 0 }, { "u64", 8, 0 }, { "i64", 8, 1 },
-  { "f64", 8, 0 },
-};
-
 /* A cursor: 'left' bytes of the file follow 'at'. */
 typedef struct reader {
   const char *file, *at;
   size_t left;
-  int wide; /* lengths and counts have 8 bytes, else 4 */
+  int wide;        /* lengths and counts have 8 bytes, else 4 */
+  char place[160]; /* what is being read: "key 3 of 24", "the tensor 'x'" */
   sl_error *error;
 } reader;
 
+static void at_number (reader *r, const char *what, size_t i, size_t n) {
+  snprintf (r->place, sizeof r->place, "%s %zu of %zu", what, i + 1, n);
+}
+
+static void at_name (reader *r, const char *what, const char *name) {
+  snprintf (r->place, sizeof r->place, "the %s '%.100s'", what, name);
+}
+
 /* n bytes, or NULL and a sentence. */
-static const char *take (reader *r, size_t n, const char *what) {
+static const char *take (reader *r, size_t n) {
   const char *p = r->at;
   if (n > r->left) {
-    sl_fail (r->error, "is cut off in %s, at byte %zu", what,
+    sl_fail (r->error, "is cut off in %s, at byte %zu", r->place,
              (size_t)(p - r->file));
     return NULL;
   }
@@ -48,51 +47,52 @@ static const char *take (reader *r, size_t n, const char *what) {
   return p;
 }
 
-static int take_u32 (reader *r, uint32_t *x, const char *what) {
-  const char *p = take (r, sizeof *x, what);
+static int take_u32 (reader *r, uint32_t *x) {
+  const char *p = take (r, sizeof *x);
   if (p == NULL) return -1;
   memcpy (x, p, sizeof *x);
   return 0;
 }
 
-static int take_u64 (reader *r, uint64_t *x, const char *what) {
-  const char *p = take (r, sizeof *x, what);
+static int take_u64 (reader *r, uint64_t *x) {
+  const char *p = take (r, sizeof *x);
   if (p == NULL) return -1;
   memcpy (x, p, sizeof *x);
   return 0;
 }
 
-static int take_count (reader *r, uint64_t *x, const char *what) {
+static int take_count (reader *r, uint64_t *x) {
   uint32_t narrow;
-  if (r->wide) return take_u64 (r, x, what);
-  if (take_u32 (r, &narrow, what) < 0) return -1;
+  if (r->wide) return take_u64 (r, x);
+  if (take_u32 (r, &narrow) < 0) return -1;
   *x = narrow;
   return 0;
 }
 
-static int take_string (reader *r, const char **text, size_t *n,
-                        const char *what) {
+static int take_string (reader *r, const char **text, size_t *n) {
   uint64_t length;
-  if (take_count (r, &length, what) < 0) return -1;
+  if (take_count (r, &length) < 0) return -1;
   if (length > r->left)
     return sl_fail (r->error,
-                    "is cut off or damaged: %s of %llu bytes with %zu left",
-                    what, (unsigned long long)length, r->left);
-  *text = take (r, (size_t)length, what);
+                    "is cut off or damaged: a text of %llu bytes in %s with "
+                    "%zu left",
+                    (unsigned long long)length, r->place, r->left);
+  *text = take (r, (size_t)length);
   *n = (size_t)length;
   return 0;
 }
 
-/* A copy of a name, ended by a NUL. */
-static int take_name (reader *r, const char **name, const char *what) {
+/* A copy of the name of a key or tensor, ended by a NUL. */
+static int take_name (reader *r, const char **name) {
   const char *text = NULL;
   size_t n = 0;
-  if (take_string (r, &text, &n, what) < 0) return -1;
-  if (n == 0 || n > MAX_NAME || memchr (text, '\0', n) != NULL)
-    return sl_fail (r->error,
-                    "has %s that is empty, has a NUL or is longer than %d "
-                    "bytes, at byte %zu",
-                    what, MAX_NAME, (size_t)(text - r->file));
+  if (take_string (r, &text, &n) < 0) return -1;
+  if (n == 0) return sl_fail (r->error, "has an empty name in %s", r->place);
+  if (n > MAX_NAME)
+    return sl_fail (r->error, "has a name of %zu bytes in %s; read are %d", n,
+                    r->place, MAX_NAME);
+  if (memchr (text, '\0', n) != NULL)
+    return sl_fail (r->error, "has a NUL in the name in %s", r->place);
   *name = sl_alloc_text (text, n);
   return *name != NULL ? 0
                        : sl_fail (r->error, "cannot be read: out of memory");
@@ -105,16 +105,16 @@ static int skip_elements (reader *r, const sl_gguf_value *v) {
   if (v->type == SL_GGUF_STRING) {
     /* each takes at least its length: a false count ends at the file's end */
     for (size_t i = 0; i < v->count; i++)
-      if (take_string (r, &text, &n, "a string") < 0) return -1;
+      if (take_string (r, &text, &n) < 0) return -1;
     return 0;
   }
-  n = types[v->type].size;
+  n = sl_gguf_types[v->type].size;
   if (v->count > r->left / n)
     return sl_fail (r->error,
                     "is cut off or damaged: '%.100s' has %zu elements of type "
                     "%s with %zu bytes left",
-                    v->key, v->count, types[v->type].name, r->left);
-  text = take (r, v->count * n, "a value");
+                    v->key, v->count, sl_gguf_types[v->type].name, r->left);
+  text = take (r, v->count * n);
   for (size_t i = 0; v->type == SL_GGUF_BOOL && i < v->count; i++)
     if (text[i] != 0 && text[i] != 1)
       return sl_fail (r->error, "has '%.100s' = %d, which is no truth value",
@@ -123,7 +123,7 @@ static int skip_elements (reader *r, const sl_gguf_value *v) {
 }
 
 static int take_type (reader *r, const sl_gguf_value *v, uint32_t *type) {
-  if (take_u32 (r, type, "a type") < 0) return -1;
+  if (take_u32 (r, type) < 0) return -1;
   if (*type < SL_GGUF_TYPES) return 0;
   return sl_fail (r->error, "has '%.100s' of the type %u, which is not known",
                   v->key, *type);
@@ -132,12 +132,12 @@ static int take_type (reader *r, const sl_gguf_value *v, uint32_t *type) {
 static int take_value (reader *r, sl_gguf_value *v) {
   uint32_t type;
   uint64_t count = 1;
-  if (take_name (r, &v->key, "a key") < 0 || take_type (r, v, &type) < 0)
-    return -1;
+  if (take_name (r, &v->key) < 0) return -1;
+  at_name (r, "key", v->key);
+  if (take_type (r, v, &type) < 0) return -1;
   v->is_array = type == SL_GGUF_ARRAY;
   if (v->is_array) {
-    if (take_type (r, v, &type) < 0 || take_count (r, &count, "an array") < 0)
-      return -1;
+    if (take_type (r, v, &type) < 0 || take_count (r, &count) < 0) return -1;
     if (type == SL_GGUF_ARRAY)
       return sl_fail (r->error,
                       "has '%.100s', an array of arrays, which is not read",
@@ -157,7 +157,7 @@ static int take_alignment (sl_gguf *g, sl_error *e) {
   if (v == NULL) return 0;
   if (v->is_array || v->type != SL_GGUF_U32)
     return sl_fail (e, "has %s of type %s, expected u32", alignment_key,
-                    v->is_array ? "array" : types[v->type].name);
+                    v->is_array ? "array" : sl_gguf_types[v->type].name);
   g->alignment = (size_t)sl_gguf_whole (v, &cursor);
   if (g->alignment == 0 || g->alignment > MAX_ALIGNMENT ||
       (g->alignment & (g->alignment - 1)) != 0)
@@ -170,9 +170,9 @@ static int take_alignment (sl_gguf *g, sl_error *e) {
 static int take_weight (reader *r, sl_weight *w, uint64_t *offset) {
   uint32_t ndim, number;
   sl_error why;
-  if (take_name (r, &w->name, "a tensor's name") < 0 ||
-      take_u32 (r, &ndim, "a tensor") < 0)
-    return -1;
+  if (take_name (r, &w->name) < 0) return -1;
+  at_name (r, "tensor", w->name);
+  if (take_u32 (r, &ndim) < 0) return -1;
   if (ndim > 4)
     return sl_fail (r->error,
                     "has the tensor '%.100s' with %u axes; GGUF has "
@@ -181,7 +181,7 @@ static int take_weight (reader *r, sl_weight *w, uint64_t *offset) {
   w->ndim = (int)ndim;
   for (int i = w->ndim - 1; i >= 0; i--) { /* fastest first in the file */
     uint64_t size;
-    if (take_count (r, &size, "a tensor") < 0) return -1;
+    if (take_count (r, &size) < 0) return -1;
     if (size == 0 || size > PTRDIFF_MAX)
       return sl_fail (r->error,
                       "has the tensor '%.100s' with a size of %llu, expected "
@@ -189,9 +189,7 @@ static int take_weight (reader *r, sl_weight *w, uint64_t *offset) {
                       w->name, (unsigned long long)size);
     w->dim[i] = (ptrdiff_t)size;
   }
-  if (take_u32 (r, &number, "a tensor") < 0 ||
-      take_u64 (r, offset, "a tensor") < 0)
-    return -1;
+  if (take_u32 (r, &number) < 0 || take_u64 (r, offset) < 0) return -1;
   w->type = sl_weight_type_numbered (number);
   if (w->type == NULL)
     return sl_fail (r->error,
@@ -237,11 +235,11 @@ static int check_unique (const char **names, size_t n, const char *what,
 /* Magic, version and the two counts. */
 static int take_head (reader *r, sl_gguf *g, uint64_t *n_weights,
                       uint64_t *n_values) {
-  const char *magic = take (r, 4, "its first bytes");
+  const char *magic = take (r, 4);
   uint32_t version;
   if (magic == NULL || memcmp (magic, "GGUF", 4) != 0)
     return sl_fail (r->error, "is not a GGUF file");
-  if (take_u32 (r, &version, "its first bytes") < 0) return -1;
+  if (take_u32 (r, &version) < 0) return -1;
   if (version != 0 && (version & 0xffff) == 0)
     return sl_fail (r->error, "is a big-endian GGUF file, which is not read");
   if (version < 1 || version > 3)
@@ -249,9 +247,7 @@ static int take_head (reader *r, sl_gguf *g, uint64_t *n_weights,
                     version);
   g->version = version;
   r->wide = version > 1;
-  if (take_count (r, n_weights, "its first bytes") < 0 ||
-      take_count (r, n_values, "its first bytes") < 0)
-    return -1;
+  if (take_count (r, n_weights) < 0 || take_count (r, n_values) < 0) return -1;
   if (*n_weights == 0 && *n_values == 0)
     return sl_fail (r->error, "has neither metadata nor tensors");
   return 0;
@@ -280,21 +276,26 @@ static int check_counts (const reader *r, uint64_t n_weights,
 static int parse (reader *r, sl_gguf *g, size_t n_values, size_t n_weights,
                   uint64_t *offset, const char **names) {
   size_t head, padding;
-  for (; g->n_values < n_values; g->n_values++)
+  for (; g->n_values < n_values; g->n_values++) {
+    at_number (r, "key", g->n_values, n_values);
     if (take_value (r, &g->value[g->n_values]) < 0) return -1;
+  }
   for (size_t i = 0; i < n_values; i++) names[i] = g->value[i].key;
   if (check_unique (names, n_values, "key", r->error) < 0 ||
       take_alignment (g, r->error) < 0)
     return -1;
-  for (; g->n_weights < n_weights; g->n_weights++)
+  for (; g->n_weights < n_weights; g->n_weights++) {
+    at_number (r, "tensor", g->n_weights, n_weights);
     if (take_weight (r, &g->weight[g->n_weights], &offset[g->n_weights]) < 0)
       return -1;
+  }
   for (size_t i = 0; i < n_weights; i++) names[i] = g->weight[i].name;
   if (check_unique (names, n_weights, "tensor", r->error) < 0) return -1;
   if (n_weights == 0) return 0; /* a vocabulary alone: the end may be bare */
   head = (size_t)(r->at - r->file);
   padding = (g->alignment - head % g->alignment) % g->alignment;
-  if (take (r, padding, "the padding before the data") == NULL) return -1;
+  snprintf (r->place, sizeof r->place, "the padding before the data");
+  if (take (r, padding) == NULL) return -1;
   for (size_t i = 0; i < n_weights; i++)
     if (locate (g, r->at, r->left, offset[i], &g->weight[i], r->error) < 0)
       return -1;
@@ -302,7 +303,12 @@ static int parse (reader *r, sl_gguf *g, size_t n_values, size_t n_weights,
 }
 
 int sl_gguf_parse (const char *file, size_t n, sl_gguf *g, sl_error *e) {
-  reader r = { .file = file, .at = file, .left = n, .wide = 1, .error = e };
+  reader r = { .file = file,
+               .at = file,
+               .left = n,
+               .wide = 1,
+               .place = "its first bytes",
+               .error = e };
   uint64_t n_weights = 0, n_values = 0, *offset = NULL;
   const char **names = NULL;
   int status = -1;
@@ -338,61 +344,4 @@ void sl_gguf_free (sl_gguf *g) {
   sl_free (g->value);
   sl_free (g->weight);
   *g = (sl_gguf){ 0 };
-}
-
-/* Values. */
-
-const sl_gguf_value *sl_gguf_find (const sl_gguf *g, const char *key) {
-  for (size_t i = 0; i < g->n_values; i++)
-    if (strcmp (g->value[i].key, key) == 0) return &g->value[i];
-  return NULL;
-}
-
-const char *sl_gguf_string (const sl_gguf_value *v, const char **cursor,
-                            size_t *length) {
-  const size_t n = v->wide ? 8 : 4; /* little-endian: the low bytes first */
-  uint64_t count = 0;
-  const char *text = *cursor + n;
-  memcpy (&count, *cursor, n);
-  *length = (size_t)count;
-  *cursor = text + count;
-  return text;
-}
-
-/* An element by its width: in *whole sign or zero extended, reals in *real. */
-static void element (const sl_gguf_value *v, const char *at, int64_t *whole,
-                     double *real) {
-  const size_t size = types[v->type].size;
-  const unsigned unused = 64 - 8 * (unsigned)size;
-  uint64_t bits = 0;
-  float narrow;
-  memcpy (&bits, at, size);
-  *whole = types[v->type].is_signed ? (int64_t)(bits << unused) >> unused
-                                    : (int64_t)bits;
-  *real = types[v->type].is_signed ? (double)*whole : (double)bits;
-  if (v->type == SL_GGUF_F32) {
-    memcpy (&narrow, at, sizeof narrow);
-    *real = (double)narrow;
-  }
-  if (v->type == SL_GGUF_F64) memcpy (real, at, sizeof *real);
-}
-
-int64_t sl_gguf_whole (const sl_gguf_value *v, const char **cursor) {
-  int64_t whole;
-  double real;
-  element (v, *cursor, &whole, &real);
-  *cursor += types[v->type].size;
-  return whole;
-}
-
-double sl_gguf_real (const sl_gguf_value *v, const char **cursor) {
-  int64_t whole;
-  double real;
-  element (v, *cursor, &whole, &real);
-  *cursor += types[v->type].size;
-  return real;
-}
-
-int sl_gguf_is_real (const sl_gguf_value *v) {
-  return v->type == SL_GGUF_F32 || v->type == SL_GGUF_F64;
 }

@@ -25,6 +25,13 @@ typedef enum sl_gguf_type {
   SL_GGUF_TYPES
 } sl_gguf_type;
 
+typedef struct sl_gguf_type_info {
+  const char *name; /* as messages say it: "u32" */
+  size_t size;      /* of an element in bytes; 0: it varies */
+  int is_signed;
+} sl_gguf_type_info;
+extern const sl_gguf_type_info sl_gguf_types[];
+
 /* A key and its value, which stays in the file: one element, or an array of
 ** 'count' (of any type but arrays). */
 typedef struct sl_gguf_value {
