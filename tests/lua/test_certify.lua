@@ -33,6 +33,25 @@ check.test("the ReLU witness: nothing but rounding, with triggers at position 2 
   end
 end)
 
+check.test("the sample does not depend on the search", function()
+  local task = lab.task.trigger_mean { seq_len = 5, d_model = 6 }
+  local model = lab.model.attention_only { task = task, init = lab.init.normal(0.5) }
+  local want
+  for _, starts in ipairs { 2, 7, 32 } do
+    for _, steps in ipairs { 0, 5 } do
+      local found = lab.certify(model, task, { starts = starts, steps = steps,
+        samples = 100, tries = 10 })
+      want = want or found.sampled
+      check.equal({ found.sampled, found.samples }, { want, 100 }, "starts " .. starts)
+      check.at_least(found.worst, want)
+    end
+  end
+  -- the first of a longer sample
+  local more = lab.certify(model, task, { starts = 2, steps = 0, samples = 500,
+    tries = 0 })
+  check.at_least(more.sampled, want)
+end)
+
 check.test("a largest error within the range is found", function()
   -- No weights: the output is 0, the error y, a parabola in each coordinate.
   local task = lab.task { name = "parabola", seq_len = 2, d_model = 3,

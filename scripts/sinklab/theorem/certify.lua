@@ -2,8 +2,9 @@
 --
 -- The loss of the theorems is a supremum: over all that a task may ask, the largest error
 -- of any row, which a sample never reaches. Here it is sought by projected gradient
--- ascent over the content of sequences. What is found is a lower bound of the supremum,
--- and the supremum itself where the error is as simple as that of the witnesses.
+-- ascent over the content of sequences and by single changes of coordinates and tokens.
+-- What is found is a lower bound of the supremum, and the supremum itself where the error
+-- is as simple as that of the witnesses.
 local core = require "sinklab.core"
 local check = require "sinklab.base.check"
 local schema = require "sinklab.base.schema"
@@ -14,6 +15,11 @@ local Certificate = { __name = "sinklab.certificate" }
 
 -- A start whose step is below this share of the range has arrived.
 local SMALLEST = 1e-7
+-- Sequences of the sample that are drawn at once. The sample does not depend on the
+-- search, so it is not the number of starts.
+local CHUNK = 64
+-- Ascents from content that was changed at random.
+local SHAKES = 20
 -- Steps after one that gained, and after one that did not.
 local LONGER, SHORTER = 1.5, 0.5
 
@@ -90,86 +96,175 @@ local function climb(self, best, low, high, steps)
   return best
 end
 
---- The worst content found from a state. The largest error alone leads to the nearest
--- peak: every second start but the first two first climbs the error of one coordinate of
--- one row.
-local function search(self, state, o, domain, g)
+--- What the starts of a group climb first (B, L, d): the largest error alone leads to the
+-- nearest peak, so every start but two climbs the error of one coordinate of one row, up
+-- or down. `turn` says with which coordinate to go on. The row is that of the trigger,
+-- any where there is none.
+local function aims(self, state, turn, g)
+  local B, L, d = table.unpack(self.aim.shape)
+  local rows = g:randint(0, L - 1, { B }):totable()
+  local triggers = core.is_tensor(state.trigger) and state.trigger:totable() or rows
+  local places, sides, aimed = {}, {}, {}
+  for b = 1, B do
+    local k = (turn + b) % (2 * d)
+    local row = triggers[b] >= 0 and triggers[b] or rows[b]
+    places[b], sides[b] = row * d + k // 2, (k % 2 * 2 - 1) * (b > 2 and 1 or 0)
+    aimed[b] = b > 2 and 1 or 0
+  end
+  local one = core.one_hot(core.tensor(places, "f64"), L * d):reshape { B, L, d }
+  return one * core.tensor(sides, "f64"):reshape { B, 1, 1 },
+    1 - core.tensor(aimed, "f64")
+end
+
+--- The worst content found from a state.
+local function search(self, state, o, domain, aim, largest_too)
   load(self, state)
-  local low, high, aimed = domain.low, domain.high, {}
-  local shape = self.aim.shape
-  local B, L, d = shape[1], shape[2], shape[3]
-  for b = 1, B do aimed[b] = b > 2 and b % 2 == 0 and 1 or 0 end
-  aimed = core.tensor(aimed, "f64")
-  local one = core.one_hot(g:randint(0, L * d - 1, { B }), L * d):reshape { B, L, d }
-  local side = (g:bernoulli(0.5, { B }) * 2 - 1) * aimed
-  self.replica:set(self.aim, one * side:reshape { B, 1, 1 })
-  self.replica:set(self.largest, 1 - aimed)
+  local low, high = domain.low, domain.high
+  self.replica:set(self.aim, aim)
+  self.replica:set(self.largest, largest_too)
   local content = climb(self, state.content, low, high, o.steps)
-  self.replica:set(self.aim, 0 * one)
-  self.replica:set(self.largest, core.ones({ B }, "f64"))
+  self.replica:set(self.aim, 0 * aim)
+  self.replica:set(self.largest, core.ones(largest_too.shape, "f64"))
   content = climb(self, content, low, high, o.steps)
   return measure(self, content), content
 end
 
---- Content to start from: sequence 1 all low, 2 all high, then corners and points within
--- by turns.
-local function starts_of(content, low, high)
-  local at_corner, all_low, all_high = {}, {}, {}
-  for b = 1, content.shape[1] do
-    at_corner[b], all_low[b], all_high[b] = { { b % 2 } }, { { b == 1 and 1 or 0 } },
-      { { b == 2 and 1 or 0 } }
-  end
-  local function choose(which, there)
-    content = core.where(core.tensor(which, "f64"), there, content)
-  end
-  choose(at_corner, core.where(core.gt(content, (low + high) / 2), high, low))
-  choose(all_low, low)
-  choose(all_high, high)
-  return content
+--- The numbers 1 .. n in random order.
+local function shuffled(n, g)
+  local order, draw = {}, g:uniform(0, 1, { n }):totable()
+  for i = 1, n do order[i] = i end
+  table.sort(order, function(i, j) return draw[i] < draw[j] end)
+  return order
 end
 
---- Sequence b (from 1) of a state, alone.
-local function one_of(state, b)
+--- How many changes of content of L tokens there are.
+local function changes_of(L, m) return 3 * L * m + L * (L + 1) + 4 * m end
+
+--- Content (B, L, m) after change k, from 0: a coordinate of one token at a bound or half
+-- between; the content of one token on another or on all; a coordinate of all tokens at
+-- a bound, half between or mirrored.
+local function changed(content, k, domain)
+  local low, high = domain.low, domain.high
+  local L, m = content.shape[2], content.shape[3]
+  local function one(i, n) return core.one_hot(core.tensor({ i }, "f64"), n) end
+  if k < 3 * L * m then
+    return core.where(one(k // 3, L * m):reshape { 1, L, m },
+      low + (high - low) / 2 * (k % 3), content)
+  end
+  k = k - 3 * L * m
+  if k < L * (L + 1) then
+    local from, to = content:narrow(2, k % L + 1, 1), k // L
+    if to == L then return content * 0 + from end
+    return core.where(one(to, L):reshape { 1, L, 1 }, from, content)
+  end
+  k = k - L * (L + 1)
+  return core.where(one(k // 4, m):reshape { 1, 1, m },
+    k % 4 == 3 and low + high - content or low + (high - low) / 2 * (k % 4), content)
+end
+
+--- Of two contents of each sequence that with the larger error.
+local function better(height, content, other_height, other)
+  local gained = core.gt(other_height, height)
+  return core.maximum(height, other_height),
+    core.where(gained:reshape { -1, 1, 1 }, other, content), gained
+end
+
+--- The content of a state's sequences after changes that made the largest error larger:
+-- sweeps over all changes until one gains nothing, at most `tries` in all.
+local function polish(self, state, domain, tries, g)
+  load(self, state)
+  local best, height = state.content, measure(self, state.content)
+  local _, L, m = table.unpack(best.shape)
+  local since, n = 0, changes_of(L, m)
+  while true do
+    for _, k in ipairs(shuffled(n, g)) do
+      if tries == 0 or since == n then return best end
+      local candidate, gained = changed(best, k - 1, domain), nil
+      height, best, gained = better(height, best, measure(self, candidate), candidate)
+      tries, since = tries - 1, gained:max():item() > 0 and 0 or since + 1
+    end
+  end
+end
+
+--- The same after `SHAKES` ascents, each from content of which some single coordinates
+-- or whole tokens were drawn anew: a bound or half between.
+local function shake(self, state, domain, steps, g)
+  load(self, state)
+  local low, high, best = domain.low, domain.high, state.content
+  local shape, height = best.shape, measure(self, best)
+  local B, L = shape[1], shape[2]
+  for round = 1, SHAKES do
+    local drawn = low + (high - low) / 2 * g:randint(0, 2, shape)
+    local anew = round % 2 == 0 and g:bernoulli(0.05, shape)
+      or g:bernoulli(math.min(2 / L, 1), { B, L, 1 })
+    local content = climb(self, core.where(anew, drawn, best), low, high, steps)
+    height, best = better(height, best, measure(self, content), content)
+  end
+  return best
+end
+
+--- Content to start from: sequence 1 all low, 2 all high, then by turns corners, corners
+-- with one content on all tokens but one (the answer to many alike is often the worst),
+-- and points within.
+local function starts_of(content, low, high, g)
+  local B, L = content.shape[1], content.shape[2]
+  local corner = core.where(core.gt(content, (low + high) / 2), high, low)
+  local own = core.one_hot(g:randint(0, L - 1, { B }), L):reshape { B, L, 1 }
+  local alike = core.where(own, corner, corner:narrow(2, 1, 1))
+  local out = { content * 0 + low, content * 0 + high }
+  for b = 3, B do
+    out[b] = b % 3 == 0 and corner or b % 3 == 1 and alike or content
+  end
+  for b = 1, B do out[b] = out[b]:narrow(1, b, 1) end
+  return join(out, 1)
+end
+
+--- The sequences of a state as { error, state, b, rank }, the worst first.
+local function listed(what, error, state)
   local out = {}
-  for key, t in pairs(state) do out[key] = t:narrow(1, b, 1):clone() end
+  for b, e in ipairs(error:totable()) do
+    if e ~= e then check.fail("lab.certify: the error of %s is NaN", what) end
+    out[b] = { error = e, state = state, b = b }
+  end
+  table.sort(out, function(a, b) return a.error > b.error end)
+  for rank, one in ipairs(out) do one.rank = rank end
   return out
 end
 
-local function joined(states)
+--- A state of `count` of these sequences, those of the best rank and of these the worst
+-- first; all again where there are fewer.
+local function first_of(found, count)
+  table.sort(found, function(a, b)
+    if a.rank ~= b.rank then return a.rank < b.rank end
+    return a.error > b.error
+  end)
   local out = {}
-  for key in pairs(states[1]) do
-    local list = {}
-    for i, state in ipairs(states) do list[i] = state[key] end
-    out[key] = join(list, 1)
+  for key in pairs(found[1].state) do
+    local parts = {}
+    for i = 1, count do
+      local one = found[(i - 1) % #found + 1]
+      parts[i] = one.state[key]:narrow(1, one.b, 1)
+    end
+    out[key] = join(parts, 1)
   end
   return out
 end
 
---- Keep the worst of what a chunk of sequences gave.
-local function keep(best, error, state, content)
-  local most = error:max():item()
-  if best.error and most <= best.error then return end
-  local b = largest(error)
-  best.error, best.state = most, one_of(state, b)
-  if content then best.state.content = content:narrow(1, b, 1):clone() end
-end
-
---- The sample: its largest error, and a state of the worst sequences, one of each chunk,
--- the worst first.
-local function sampled(self, task, o)
+--- The sample, drawn CHUNK sequences at a time: its largest error, and its sequences,
+-- ranked within their chunks.
+local function sampled(what, model, task, o)
   local found, most = {}, -math.huge
-  for chunk = 1, o.samples // o.starts do
-    local g = core.generator(o.seed + chunk, { dtype = "f64" })
-    local state = task.domain.draw(g, o.starts, {})
-    load(self, state)
-    local best = {}
-    keep(best, measure(self, state.content), state)
-    found[#found + 1], most = best, math.max(most, best.error)
+  for first = 1, o.samples, CHUNK do
+    local g = core.generator(o.seed + first // CHUNK + 1, { dtype = "f64" })
+    local state = task.domain.draw(g, CHUNK, {})
+    local batch = task.domain.build(state)
+    local error = norms[o.norm](model:forward(batch.x, batch.length) - batch.y):max(2)
+    local chunk = listed(what, error:narrow(1, 1, math.min(CHUNK, o.samples - first + 1)),
+      state)
+    table.move(chunk, 1, #chunk, #found + 1, found)
+    most = math.max(most, chunk[1].error)
   end
-  table.sort(found, function(a, b) return a.error > b.error end)
-  local states = {}
-  for i = 1, o.starts do states[i] = found[(i - 1) % #found + 1].state end
-  return most, joined(states)
+  return most, found
 end
 
 local certify = schema.func("lab.certify", {
@@ -178,8 +273,12 @@ local certify = schema.func("lab.certify", {
     The loss of a sequence is the largest error of its rows. In f64 (a model of f32 is
     copied) it is climbed by projected gradient ascent over the content of the
     sequences, from many starts for every position of the trigger: all content at its
-    bounds, corners, points within, and the worst of a sample. The result is never below
-    the sample's.]],
+    bounds, corners, points within, and the worst of a sample. Each start but these first
+    climbs the error of one coordinate of the trigger's row, up or down, and then the
+    largest error. The worst of each trigger then try single changes: a coordinate at a
+    bound or half between, in one token or in all, or one token's content on another or
+    on all. They do so again after ascents from partly redrawn content. The result is
+    never below the sample's.]],
   args = {
     { "model", "model" },
     { "task", "task", doc = [[one with content that may vary: the trigger tasks,
@@ -188,9 +287,11 @@ local certify = schema.func("lab.certify", {
   options = {
     { "starts", "integer", default = 32, min = 2, max = 4096,
       doc = "for every position of the trigger" },
-    { "steps", "integer", default = 100, min = 0, doc = "of each ascent at most" },
-    { "samples", "integer", default = 4096, min = 1,
-      doc = "sequences of the sample, in whole multiples of starts" },
+    { "steps", "integer", default = 10, min = 0,
+      doc = "of each ascent at most, ten times as many of the last one" },
+    { "tries", "integer", default = 4000, min = 0,
+      doc = "of single changes to the worst sequences, and again after new ascents" },
+    { "samples", "integer", default = 4096, min = 1, doc = "sequences of the sample" },
     { "norm", "string", default = "max", choices = { "max", "l2" },
       doc = [[of a row's error; "max" is its largest coordinate]] },
     { "seed", "integer", default = 0, min = 0 },
@@ -212,7 +313,6 @@ local certify = schema.func("lab.certify", {
       .. "(a task's domain says what may)", what, task.name)
   end
   if model.dtype ~= "f64" then model = model:to "f64" end
-  o.samples = math.max(1, math.ceil(o.samples / o.starts)) * o.starts
   local g = core.generator(o.seed, { dtype = "f64" })
   local groups, first, last = {}, 1, 1
   if task.triggers then first, last = task.triggers[1], task.triggers[2] end
@@ -223,31 +323,45 @@ local certify = schema.func("lab.certify", {
       check.fail("%s: the domain of task '%s' draws no tensor 'content' of three axes",
         what, task.name)
     end
-    state.content = starts_of(state.content, domain.low, domain.high)
+    state.content = starts_of(state.content, domain.low, domain.high, g)
     groups[#groups + 1] = state
   end
 
   local at = bench(model, task, o.norm, groups[1])
-  local most, worst_sampled = sampled(at, task, o)
-  groups[#groups + 1] = worst_sampled
-  local best = {}
-  local work <close> = progress.work("certify", #groups)
-  for i, state in ipairs(groups) do
-    local error, content = search(at, state, o, domain, g)
-    keep(best, error, state, content)
-    work:at(i)
+  local named = ("model %s on task '%s'"):format(model.kind, task.name)
+  local most, of_sample = sampled(named, model, task, o)
+  local found = {}
+  local work <close> = progress.work("certify", #groups + 3)
+  local function add(state, error)
+    local own = listed(named, error, state)
+    table.move(own, 1, #own, #found + 1, found)
+    work:at(#found // o.starts)
   end
-  local worst = math.max(best.error, most)
-  if not (worst >= most) then
-    check.fail("%s: the error of model %s on task '%s' is NaN", what, model.kind,
-      task.name)
+  local function try(state, ...)
+    local error
+    error, state.content = search(at, state, o, domain, ...)
+    add(state, error)
   end
-  local batch = domain.build(best.state)
+  for i, state in ipairs(groups) do try(state, aims(at, state, i * (o.starts - 2), g)) end
+  try(first_of(of_sample, o.starts), core.zeros(at.aim.shape, "f64"),
+    core.ones({ o.starts }, "f64"))
+  local top = first_of(found, o.starts)
+  top.content = polish(at, top, domain, o.tries, g)
+  work:at(#groups + 2)
+  top.content = shake(at, top, domain, o.steps, g)
+  top.content = polish(at, top, domain, o.tries, g)
+  top.content = climb(at, top.content, domain.low, domain.high, 10 * o.steps)
+  add(top, measure(at, top.content))
+  local best = of_sample[1]
+  for _, one in ipairs(found) do
+    if one.error > best.error then best = one end
+  end
+  local batch = domain.build(first_of({ best }, 1))
   local rows = norms[o.norm](model:forward(batch.x, batch.length) - batch.y)
   local trigger = batch.trigger and math.tointeger(batch.trigger:item()) + 1
   if trigger == 0 then trigger = nil end
-  return setmetatable({ worst = worst, sampled = most, samples = o.samples,
-    starts = #groups * o.starts, norm = o.norm, trigger = trigger,
+  return setmetatable({ worst = best.error, sampled = most, samples = o.samples,
+    starts = (#groups + 1) * o.starts, norm = o.norm, trigger = trigger,
     position = largest(rows:select(1, 1)), x = batch.x }, Certificate)
 end)
 
