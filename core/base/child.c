@@ -98,6 +98,7 @@ static int end_all (pid_t group) {
   int n = 0;
   while (sl_now () < until) {
     pid_t got;
+    while (waitpid (-1, NULL, WNOHANG) > 0) {} /* these have ended already */
     n += kill (-group, SIGKILL) == 0;
     n += kill_children ();
     while ((got = waitpid (-1, NULL, WNOHANG)) > 0) {}
@@ -120,7 +121,13 @@ static int watch (pid_t child, double deadline, int *status) {
     const double left = deadline - sl_now ();
     struct timespec t;
     fd_set set;
-    if (waitpid (child, status, WNOHANG) == child) return 1;
+    int ended;
+    pid_t got;
+    while ((got = waitpid (-1, &ended, WNOHANG)) > 0) {
+      if (got != child) continue; /* an orphan of it */
+      *status = ended;
+      return 1;
+    }
     if (left <= 0) return 0;
     t.tv_sec = (time_t)(left > 1000 ? 1000 : left);
     t.tv_nsec = left > 1000 ? 0 : (long)((left - (double)t.tv_sec) * 1e9);
@@ -243,7 +250,10 @@ int sl_child_try (void (*body) (void *), void *data, double seconds,
                     strerror (pid < 0 ? code : EAGAIN));
   if (heard < 0) return sl_fail (e, "interrupted");
   /* a guard that says nothing was killed or stopped by what it guards */
-  if (heard == 0 && first.child > 0) kill (-first.child, SIGKILL);
+  for (int i = 0; heard == 0 && first.child > 0 && i < 500; i++) {
+    if (kill (-first.child, SIGKILL)) break;
+    poll (NULL, 0, 1);
+  }
   *end = heard ? last.end : (sl_child_end){ SL_CHILD_KILLED, SIGKILL, 0 };
   return 0;
 }

@@ -1,5 +1,6 @@
 /* weights.c - the weights of a model: files opened, tensors found. */
 #include "lm/weights.h"
+#include "base/escape.h"
 #include "base/file.h"
 #include "base/mapping.h"
 #include "base/memory.h"
@@ -112,10 +113,10 @@ static int sort (sl_weights *w, sl_error *e) {
   return 0;
 }
 
-/* Names from a file may hold anything; a sentence is for a terminal. */
+/* Names from a file may hold anything, newlines too; a sentence is one line. */
 static void make_printable (sl_error *e) {
-  for (char *c = e->text; *c; c++)
-    if ((unsigned char)*c < ' ' || *c == 127) *c = '?';
+  const sl_error said = *e;
+  sl_escape_text (said.text, e->text, sizeof e->text);
 }
 
 sl_weights *sl_weights_open (const char *path, sl_error *e) {
