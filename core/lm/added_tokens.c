@@ -99,6 +99,7 @@ static int widen (const sl_added_tokens *a, const char *text, size_t n,
   while ((m->token->rule & SL_ADDED_LSTRIP) && m->from > least &&
          (status = is_before (a->space, text, m->from, e)) > 0)
     m->from -= length_before (text, m->from);
+  if ((m->token->rule & SL_ADDED_LSTRIP) && m->from < least) m->from = least;
   while (status >= 0 && (m->token->rule & SL_ADDED_RSTRIP) && m->to < n &&
          (status = is_at (a->space, text, n, m->to, e)) > 0)
     m->to += (size_t)sl_utf8_length (text + m->to, n - m->to);
@@ -106,8 +107,8 @@ static int widen (const sl_added_tokens *a, const char *text, size_t n,
 }
 
 int sl_added_find (const sl_added_tokens *a, const char *text, size_t n,
-                   size_t at, int special, sl_added_match *match, sl_error *e) {
-  const size_t least = at;
+                   size_t least, size_t at, int special, sl_added_match *match,
+                   sl_error *e) {
   sl_added_match m;
   while (a->n > 0 && at < n) {
     const sl_added_token *x = token_at (a, text + at, n - at, special);
@@ -116,7 +117,7 @@ int sl_added_find (const sl_added_tokens *a, const char *text, size_t n,
       at++;
       continue;
     }
-    m = (sl_added_match){ at, at + x->n, x };
+    m = (sl_added_match){ at, at + x->n, at + x->n, x };
     if (x->rule & SL_ADDED_SINGLE_WORD)
       within = is_before (a->word, text, at, e);
     if (within == 0 && (x->rule & SL_ADDED_SINGLE_WORD))

@@ -36,14 +36,17 @@ void sl_added_sort (sl_added_tokens *a);
 void sl_added_free (sl_added_tokens *a);
 
 /* A token found in a text: bytes from .. to - 1, the white space that goes with
-** it included. */
+** it included. The next token is looked for from byte 'next' on, which may be in that
+** white space: Hugging Face's library then has both tokens. */
 typedef struct sl_added_match {
-  size_t from, to;
+  size_t from, to, next;
   const sl_added_token *token;
 } sl_added_match;
 
 /* The first token in text (n bytes) from byte 'at' on, the longest of those that
-** start there: 1, or 0. Control tokens only if 'special'. -1 and a sentence. */
+** start there: 1, or 0. White space from byte 'least' on may go with it. Control
+** tokens only if 'special'. -1 and a sentence. */
 int sl_added_find (const sl_added_tokens *a, const char *text, size_t n,
-                   size_t at, int special, sl_added_match *match, sl_error *e);
+                   size_t least, size_t at, int special, sl_added_match *match,
+                   sl_error *e);
 #endif

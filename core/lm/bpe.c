@@ -90,14 +90,17 @@ static int is_ordinary (const sl_vocabulary *v, int32_t id) {
          v->kind[id] == SL_TOKEN_UNUSED;
 }
 
-static int32_t find (const sl_vocabulary *v, const char *text, size_t n) {
-  const int32_t id = sl_vocabulary_find (v, text, n);
-  return id >= 0 && is_ordinary (v, id) ? id : -1;
+static int32_t find (const sl_bpe *bpe, const char *text, size_t n) {
+  const int32_t id = sl_vocabulary_find (bpe->vocabulary, text, n);
+  if (id < 0 || (bpe->rule != NULL && bpe->rule[id] & SL_ADDED_OUTSIDE))
+    return -1;
+  return bpe->control || is_ordinary (bpe->vocabulary, id) ? id : -1;
 }
 
 /* Whether left and its neighbour make a token. */
-static int find_candidate (const sl_vocabulary *v, const char *text,
-                           const symbol *s, int32_t left, candidate *c) {
+static int find_candidate (const sl_bpe *bpe, const char *text, const symbol *s,
+                           int32_t left, candidate *c) {
+  const sl_vocabulary *v = bpe->vocabulary;
   const int32_t right = left < 0 ? -1 : s[left].after;
   int32_t rank = 0;
   if (right < 0) return 0;
@@ -105,7 +108,7 @@ static int find_candidate (const sl_vocabulary *v, const char *text,
   c->right = right;
   c->n = s[left].n + s[right].n;
   if (v->score != NULL) {
-    c->id = find (v, text + s[left].start, (size_t)c->n);
+    c->id = find (bpe, text + s[left].start, (size_t)c->n);
     if (c->id >= 0) c->cost = -(double)v->score[c->id];
   } else {
     c->id = sl_vocabulary_pair (v, s[left].id, s[right].id, &rank);
@@ -124,9 +127,8 @@ static int32_t split_symbols (const sl_bpe *bpe, const char *text, size_t n,
     s[count] = (symbol){
       .before = count - 1, .after = count + 1, .start = (int32_t)at, .n = length
     };
-    s[count].id = bpe->whole_bytes
-                      ? bpe->byte[(unsigned char)text[at]]
-                      : find (bpe->vocabulary, text + at, (size_t)length);
+    s[count].id = bpe->whole_bytes ? bpe->byte[(unsigned char)text[at]]
+                                   : find (bpe, text + at, (size_t)length);
     at += (size_t)length;
   }
   if (count > 0) s[count - 1].after = -1;
@@ -168,7 +170,6 @@ static int reserve (sl_bpe_scratch *w, size_t n, sl_error *e) {
 
 int sl_bpe_encode (const sl_bpe *bpe, sl_bpe_scratch *w, const char *text,
                    size_t n, sl_token_ids *ids, sl_error *e) {
-  const sl_vocabulary *v = bpe->vocabulary;
   size_t in_heap = 0;
   int is_unknown = 0;
   symbol *s;
@@ -181,7 +182,7 @@ int sl_bpe_encode (const sl_bpe *bpe, sl_bpe_scratch *w, const char *text,
   s = w->symbol;
   count = split_symbols (bpe, text, n, s);
   for (int32_t i = 0; i < count; i++)
-    if (find_candidate (v, text, s, i, &c)) heap_push (w->heap, &in_heap, c);
+    if (find_candidate (bpe, text, s, i, &c)) heap_push (w->heap, &in_heap, c);
   while (in_heap > 0) {
     const candidate best = heap_pop (w->heap, &in_heap);
     symbol *left = &s[best.left], *right = &s[best.right];
@@ -191,9 +192,9 @@ int sl_bpe_encode (const sl_bpe *bpe, sl_bpe_scratch *w, const char *text,
     left->after = right->after;
     right->n = 0;
     if (left->after >= 0) s[left->after].before = best.left;
-    if (find_candidate (v, text, s, left->before, &c))
+    if (find_candidate (bpe, text, s, left->before, &c))
       heap_push (w->heap, &in_heap, c);
-    if (find_candidate (v, text, s, best.left, &c))
+    if (find_candidate (bpe, text, s, best.left, &c))
       heap_push (w->heap, &in_heap, c);
   }
   for (int32_t i = count > 0 ? 0 : -1; i >= 0; i = s[i].after) {

@@ -4,13 +4,17 @@
 #include "lm/token_ids.h"
 #include "lm/vocabulary.h"
 
+enum { SL_ADDED_OUTSIDE = 16 }; /* beside SL_ADDED_*: not made of characters */
+
 /* A model of the kind BPE (merges by rank) or SentencePiece (by score). */
 typedef struct sl_bpe {
   const sl_vocabulary *vocabulary;
-  int32_t byte[256]; /* token id of each byte, -1: none */
-  int32_t unknown;   /* token id for all other characters, -1: none */
-  int fuse_unknown;  /* one unknown token for characters in a row */
-  int whole_bytes;   /* merging starts from bytes, else from characters */
+  int32_t byte[256];         /* token id of each byte, -1: none */
+  int32_t unknown;           /* token id for all other characters, -1: none */
+  int fuse_unknown;          /* one unknown token for characters in a row */
+  const unsigned char *rule; /* SL_ADDED_OUTSIDE by id; NULL: no token is */
+  int control;     /* text may become a control token by its characters */
+  int whole_bytes; /* merging starts from bytes, else from characters */
 } sl_bpe;
 
 /* Working memory, reused for each piece; zero before the first. */

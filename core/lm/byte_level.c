@@ -1,5 +1,6 @@
 /* byte_level.c - GPT-2's letters for bytes. */
 #include "lm/byte_level.h"
+#include <string.h>
 
 static int is_printable (int byte) {
   return (byte >= 33 && byte <= 126) ||
@@ -44,7 +45,11 @@ size_t sl_byte_level_decode (const char *letters, size_t n, char *bytes) {
       byte = byte_of ((lead & 31) << 6 | (next & 63));
       if (byte >= 0) i++;
     }
-    bytes[count++] = byte >= 0 ? (char)byte : letters[i];
+    if (byte < 0) {
+      memcpy (bytes, letters, n);
+      return n;
+    }
+    bytes[count++] = (char)byte;
   }
   return count;
 }

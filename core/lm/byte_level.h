@@ -15,6 +15,6 @@ int sl_byte_level_letter (unsigned char byte,
                           char letter[SL_BYTE_LEVEL_LETTER]);
 
 /* The bytes that n bytes of letters stand for, at most n, into 'bytes';
-** returns how many. What is no such letter is copied. */
+** returns how many. Text with any other character is copied whole. */
 size_t sl_byte_level_decode (const char *letters, size_t n, char *bytes);
 #endif

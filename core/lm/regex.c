@@ -18,10 +18,16 @@ struct sl_regex {
   pcre2_jit_stack *stack;
 };
 
-/* White space as Unicode has it. PCRE2's \s has U+180E too, which was white
-** space until Unicode 6.3. */
+/* White space as Unicode has it; PCRE2's \s has U+180E too, which was white space
+** until Unicode 6.3. Characters of words as Oniguruma has them. */
 #define SPACES "\\p{Z}\\t-\\r\\x85"
-enum { LONGER = 24 }; /* no letter of a pattern becomes more than this many */
+#define WORDS "\\p{L}\\p{M}\\p{Nd}\\p{Nl}\\p{Pc}\\x{24b6}-\\x{24e9}"
+/* In no class it counts some numbers of Latin-1 too. */
+#define LATIN_NUMBERS "\\x{b2}\\x{b3}\\x{b9}\\x{bc}-\\x{be}"
+#define NO_SPACES                                                    \
+  "\\p{L}\\p{M}\\p{N}\\p{P}\\p{S}\\p{Cf}\\p{Co}\\p{Cn}\\x{0}-\\x{8}" \
+  "\\x{e}-\\x{1f}\\x{7f}-\\x{84}\\x{86}-\\x{9f}"
+enum { LONGER = 96 }; /* no letter of a pattern becomes more than this many */
 
 static char *append (char *to, const char *text) {
   const size_t n = strlen (text);
@@ -29,46 +35,89 @@ static char *append (char *to, const char *text) {
   return to + n;
 }
 
-/* What \s and \S become; else the two letters as they are. */
-static char *translate_escape (const char *p, int in_class, char *to) {
-  if (p[1] == 's') return append (to, in_class ? SPACES : "[" SPACES "]");
-  if (p[1] == 'S' && !in_class) return append (to, "[^" SPACES "]");
-  *to++ = p[0];
-  *to++ = p[1];
+/* Escapes that PCRE2 reads in another way, outside a class and in one. */
+static const struct {
+  char letter;
+  const char *outside, *in_class; /* NULL: it cannot be said */
+} escapes[] = {
+  { 's', "[" SPACES "]", SPACES },
+  { 'S', "[^" SPACES "]", NO_SPACES },
+  { 'w', "[" WORDS LATIN_NUMBERS "]", WORDS },
+  { 'W', "[^" WORDS LATIN_NUMBERS "]", NULL },
+};
+
+/* The escape at *at, which moves behind it; NULL where the two libraries
+** differ. */
+static char *translate_escape (const char **at, int in_class, char *to) {
+  const char *p = *at, *end = p[2] == '{' ? strchr (p, '}') : p + 1;
+  for (size_t i = 0; i < sizeof escapes / sizeof *escapes; i++) {
+    const char *text = in_class ? escapes[i].in_class : escapes[i].outside;
+    if (p[1] != escapes[i].letter) continue;
+    *at = p + 2;
+    return text ? append (to, text) : NULL;
+  }
+  if (((p[1] | 32) >= 'a' && (p[1] | 32) <= 'z') ||
+      (p[1] >= '0' && p[1] <= '9'))
+    if (strchr ("pPdDnrtfAzu", p[1]) == NULL && !(p[1] == 'x' && p[2] == '{'))
+      return NULL;
+  if (end == NULL || strchr ("pPx", p[1]) == NULL) end = p + 1;
+  while (p <= end) *to++ = *p++;
+  *at = p;
   return to;
 }
 
+/* Whether PCRE2 reads what stands at p in another way than Oniguruma does:
+** groups with other options, intervals as "{1,3}+" and "{,3}", intersections
+** and complements in a class. */
+static int is_other (const char *p, int depth) {
+  if (depth > 0)
+    return (p[0] == '&' && p[1] == '&') || (p[0] == '[' && p[1] == '^') ||
+           (p[0] == '[' && p[1] == ':');
+  if (p[0] == '(' && p[1] == '?') return strchr (":=!><i", p[2]) == NULL;
+  return (p[0] == '}' && p[1] == '+') || (p[0] == '{' && p[1] == ',');
+}
+
 /* The patterns are Oniguruma's or Rust's, where a class in a class, [a[bc]], is
-** a union; PCRE2 wants [abc]. */
-static void translate (const char *p, char *to) {
+** a union; PCRE2 wants [abc]. NULL, or the place that cannot be translated. */
+static const char *translate (const char *p, char *to) {
   int depth = 0;
-  for (; *p; p++) {
-    const int posix = depth > 0 && p[0] == '[' && p[1] == ':';
-    const char *end = posix ? strstr (p + 2, ":]") : NULL;
+  while (*p) {
     if (*p == '\\' && p[1] != '\0') {
-      to = translate_escape (p++, depth > 0, to);
-    } else if (end != NULL) { /* [:alpha:] */
-      for (; p < end + 2; p++) *to++ = *p;
-      p--;
-    } else if (*p == '[') {
+      const char *start = p;
+      to = translate_escape (&p, depth > 0, to);
+      if (to == NULL) return start;
+      continue;
+    }
+    if (is_other (p, depth)) return p;
+    if (*p == '[') {
       if (depth++ == 0) *to++ = *p;
     } else if (*p == ']' && depth > 0) {
       if (--depth == 0) *to++ = *p;
     } else
       *to++ = *p;
+    p++;
   }
   *to = '\0';
+  return NULL;
 }
 
 static int compile (sl_regex *r, const char *pattern, sl_error *e) {
   char *translated = sl_alloc (strlen (pattern) + 1, LONGER);
   PCRE2_UCHAR text[128];
+  const char *other;
   PCRE2_SIZE at;
+  uint32_t empty = 0;
   int code;
   if (translated == NULL) return sl_fail (e, "out of memory");
-  translate (pattern, translated);
+  other = translate (pattern, translated);
+  if (other != NULL) {
+    sl_free (translated);
+    return sl_fail (e, "the pattern '%.100s' has '%.3s', which is not followed",
+                    pattern, other);
+  }
   r->code = pcre2_compile ((PCRE2_SPTR)translated, PCRE2_ZERO_TERMINATED,
-                           PCRE2_UTF | PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C,
+                           PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE |
+                               PCRE2_NEVER_BACKSLASH_C,
                            &code, &at, NULL);
   sl_free (translated);
   if (r->code == NULL) {
@@ -76,6 +125,12 @@ static int compile (sl_regex *r, const char *pattern, sl_error *e) {
     return sl_fail (e, "the pattern '%.100s' is wrong: %s", pattern,
                     (const char *)text);
   }
+  pcre2_pattern_info (r->code, PCRE2_INFO_MATCHEMPTY, &empty);
+  if (empty)
+    return sl_fail (e,
+                    "the pattern '%.100s' matches between characters, which "
+                    "is not followed",
+                    pattern);
   /* where there is no JIT, pcre2_match interprets */
   (void)pcre2_jit_compile (r->code, PCRE2_JIT_COMPLETE);
   r->match = pcre2_match_data_create (1, NULL);
@@ -135,4 +190,18 @@ int sl_regex_match (sl_regex *r, const char *text, size_t n, size_t at,
              ? 1
              : sl_fail (e, "the text cannot be cut into words: a pattern "
                            "matches backwards");
+}
+
+int sl_regex_quote (const char *text, char *to, size_t room) {
+  size_t n = 0;
+  for (; *text != '\0' && n + 2 < room; text++) {
+    const char c = *text;
+    const int is_plain = (c & 0x80) || (c >= '0' && c <= '9') ||
+                         (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
+                         (c >= '\0' && c <= ' ');
+    if (!is_plain) to[n++] = '\\';
+    to[n++] = c;
+  }
+  to[n] = '\0';
+  return *text == '\0';
 }

@@ -7,8 +7,12 @@
 
 typedef struct sl_regex sl_regex;
 
-/* NULL and a sentence that quotes the pattern if it does not compile. */
+/* NULL and a sentence that quotes the pattern if it does not compile, matches the
+** empty text, or has what PCRE2 reads in another way. */
 sl_regex *sl_regex_new (const char *pattern, sl_error *e);
+/* A pattern that matches this text and nothing else, in 'to': 1, or 0 if that
+** takes more than 'room' bytes. */
+int sl_regex_quote (const char *text, char *to, size_t room);
 void sl_regex_free (sl_regex *r); /* NULL is allowed */
 
 /* The next match in text (n bytes of UTF-8) that starts at byte 'at' or later

@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What SentencePiece writes for a space. */
-static const char space[] = "\xe2\x96\x81";
-enum { SPACE = sizeof space - 1 };
+const char sl_space_mark[] = "\xe2\x96\x81";
+static const char *const space = sl_space_mark;
+enum { SPACE = sizeof sl_space_mark - 1 };
 
 /* Open. */
 
@@ -143,8 +143,8 @@ static int are_words (const sl_vocabulary *v) {
 ** bytes: NULL and a sentence without memory. */
 static char *normalize (const sl_tokenizer *t, const char *text, size_t n,
                         size_t *count, sl_error *e) {
-  /* byte-level tokenizers add no second space */
-  const int prefix = t->add_prefix && (t->add_marks || *text != ' ');
+  const int is_there = t->prefix != NULL && *t->prefix == ' ' && *text == ' ';
+  const char *prefix = t->prefix != NULL && !is_there ? t->prefix : "";
   size_t room = n + SPACE; /* and room for the marks */
   char *copy = NULL;
   for (size_t i = 0; t->add_marks && i < n; i++)
@@ -154,11 +154,8 @@ static char *normalize (const sl_tokenizer *t, const char *text, size_t n,
     sl_fail (e, "out of memory for a text of %zu bytes", n);
     return NULL;
   }
-  *count = 0;
-  if (prefix) {
-    *count = t->add_marks ? SPACE : 1;
-    memcpy (copy, t->add_marks ? space : " ", *count);
-  }
+  *count = strlen (prefix);
+  memcpy (copy, prefix, *count);
   for (size_t i = 0; i < n; i++)
     if (t->add_marks && text[i] == ' ') {
       memcpy (copy + *count, space, SPACE);
@@ -245,8 +242,10 @@ static int32_t whole_piece (const sl_tokenizer *t, const char *text, size_t n) {
                                              letters + count);
     id = sl_vocabulary_find (v, letters, count);
   }
-  return id >= 0 && (v->kind[id] == SL_TOKEN_NORMAL ||
-                     v->kind[id] == SL_TOKEN_ADDED)
+  if (id < 0 || (t->bpe.rule != NULL && t->bpe.rule[id] & SL_ADDED_OUTSIDE))
+    return -1;
+  return t->bpe.control || v->kind[id] == SL_TOKEN_NORMAL ||
+                 v->kind[id] == SL_TOKEN_ADDED
              ? id
              : -1;
 }
@@ -281,16 +280,18 @@ static int take_added (encoding *x, const sl_added_tokens *list,
                        int (*rest) (encoding *x, const char *text, size_t n,
                                     int is_start, sl_error *e),
                        sl_error *e) {
-  size_t at = 0;
-  while (at < n) {
-    sl_added_match m = { n, n, NULL };
-    if (sl_added_find (list, text, n, at, x->special, &m, e) < 0) return -1;
+  sl_added_match m = { .next = 0 };
+  for (size_t at = 0; at < n || m.next < n; at = m.to) {
+    const size_t next = m.next;
+    m = (sl_added_match){ n, n, n, NULL };
+    if (sl_added_find (list, text, n, at, next, x->special, &m, e) < 0)
+      return -1;
     if (m.from > at &&
         rest (x, text + at, m.from - at, is_start && at == 0, e) < 0)
       return -1;
-    if (m.token != NULL && sl_token_ids_add (x->ids, m.token->id, e) < 0)
+    if (m.token != NULL && m.from < m.to &&
+        sl_token_ids_add (x->ids, m.token->id, e) < 0)
       return -1;
-    at = m.to;
   }
   return 0;
 }
@@ -302,7 +303,7 @@ static int take_text (encoding *x, const char *text, size_t n, int is_start,
   size_t count;
   char *copy;
   int status;
-  if (!t->add_prefix && !t->add_marks)
+  if (t->prefix == NULL && !t->add_marks)
     return take_added (x, &t->added_normalized, text, n, is_start, take_pieces,
                        e);
   copy = normalize (t, text, n, &count, e);
@@ -317,6 +318,8 @@ int sl_tokenizer_encode (sl_tokenizer *t, const char *text, size_t n,
                          int special, sl_token_ids *ids, sl_error *e) {
   encoding x = { t, special, ids };
   size_t where;
+  t->bpe.rule = t->rule;
+  t->bpe.control = special && t->rule != NULL;
   if (t->nfc && !sl_nfc_check (text, n, &where))
     return sl_fail (
         e,
@@ -324,68 +327,4 @@ int sl_tokenizer_encode (sl_tokenizer *t, const char *text, size_t n,
         "not: at byte %zu the text is, or may be, decomposed",
         where);
   return take_added (&x, &t->added, text, n, 1, take_text, e);
-}
-
-/* Decode. */
-
-/* What token id stands for, at most as long as its text; returns the length.
-** Without marks: U+2581 stands for nothing. */
-static size_t put (const sl_tokenizer *t, int32_t id, int marks, char *to) {
-  const sl_vocabulary *v = &t->vocabulary;
-  size_t n, count = 0;
-  const char *text = sl_vocabulary_text (v, (size_t)id, &n);
-  const int byte = v->kind[id] == SL_TOKEN_BYTE ? sl_byte_named (text, n) : -1;
-  if (byte >= 0) {
-    *to = (char)byte;
-    return 1;
-  }
-  if (v->kind[id] == SL_TOKEN_NORMAL && t->byte_level)
-    return sl_byte_level_decode (text, n, to);
-  for (size_t i = 0; i < n; i++)
-    if (t->has_marks && is_space (text + i, n - i)) {
-      if (marks) to[count++] = ' ';
-      i += SPACE - 1;
-    } else
-      to[count++] = text[i];
-  return count;
-}
-
-char *sl_tokenizer_decode (const sl_tokenizer *t, size_t n, const int32_t *ids,
-                           int special, size_t *length, sl_error *e) {
-  const sl_vocabulary *v = &t->vocabulary;
-  size_t room = 1;
-  int strip = t->strip;
-  char *text;
-  for (size_t i = 0; i < n; i++) {
-    if (ids[i] < 0 || (size_t)ids[i] >= v->n) {
-      sl_fail (e,
-               "decode: the id %d (number %zu) is none of the %zu tokens "
-               "0 to %zu",
-               ids[i], i + 1, v->n, v->n - 1);
-      return NULL;
-    }
-    room += v->start[ids[i] + 1] - v->start[ids[i]];
-  }
-  text = sl_alloc (room, 1);
-  *length = 0;
-  if (text == NULL) {
-    sl_fail (e, "decode: out of memory for %zu bytes", room);
-    return NULL;
-  }
-  for (size_t i = 0; i < n; i++) {
-    const int kind = v->kind[ids[i]];
-    const size_t at = *length;
-    const int is_whole = kind == SL_TOKEN_CONTROL || kind == SL_TOKEN_ADDED;
-    if (kind != SL_TOKEN_CONTROL || special)
-      *length +=
-          put (t, ids[i], strip != SL_STRIP_MARKS || is_whole, text + at);
-    if (strip == SL_STRIP_SPACE && !is_whole && *length > at && text[at] == ' ')
-      memmove (text + at, text + at + 1, --*length - at);
-    if (is_whole && t->strip_after && ids[i] != t->bpe.unknown)
-      strip = SL_STRIP_SPACE;
-    else if (kind != SL_TOKEN_CONTROL)
-      strip = SL_STRIP_NOTHING;
-  }
-  text[*length] = '\0';
-  return text;
 }

@@ -140,7 +140,7 @@ static int read_bpe (sl_tokenizer *t, const sl_gguf *g, sl_error *e) {
   t->byte_level = 1;
   t->whole_first = is_whole_first (t->pre);
   t->add_bos = flag_of (g, "add_bos_token", t->whole_first ? 1 : -1);
-  t->add_prefix = flag_of (g, "add_space_prefix", 0);
+  t->prefix = flag_of (g, "add_space_prefix", 0) ? " " : NULL;
   if (sl_pre_tokenizer_named (t->pre, &n, &steps, e) < 0 ||
       read_tokens (t, g, 0, e) < 0 || read_merges (t, g, e) < 0)
     return -1;
@@ -151,9 +151,11 @@ static int read_bpe (sl_tokenizer *t, const sl_gguf *g, sl_error *e) {
 static int read_sentencepiece (sl_tokenizer *t, const sl_gguf *g, sl_error *e) {
   t->add_marks = t->has_marks = 1;
   t->add_bos = flag_of (g, "add_bos_token", 1);
-  t->add_prefix = flag_of (g, "add_space_prefix", 1);
-  t->strip = t->add_prefix ? SL_STRIP_SPACE : SL_STRIP_NOTHING;
-  t->strip_after = t->add_prefix;
+  if (flag_of (g, "add_space_prefix", 1)) {
+    t->prefix = sl_space_mark;
+    t->strip = SL_STRIP_SPACE;
+    t->strip_after = 1;
+  }
   return read_tokens (t, g, 1, e);
 }
 

@@ -79,17 +79,47 @@ int sl_tokenizer_check_keys (const json_t *object, const char *what,
   return 0;
 }
 
-/* The id of an added token: the vocabulary's if it has the text, as Hugging
-** Face's library does, whatever the entry says. */
-static json_t *added_id (const json_t *vocabulary, const json_t *entry) {
-  const char *text = json_string_value (json_object_get (entry, "content"));
-  json_t *id = text != NULL ? json_object_get (vocabulary, text) : NULL;
-  return id != NULL ? id : json_object_get (entry, "id");
+/* The ids of added tokens by their texts, as Hugging Face's library gives them
+** whatever the entries say: the vocabulary's, else the next one. */
+static json_t *number_added (sl_tokenizer *t, const json_t *vocabulary,
+                             const json_t *added, sl_error *e) {
+  const json_int_t size = (json_int_t)json_object_size (vocabulary);
+  json_int_t next = size, id;
+  json_t *ids = json_object (), *entry, *known;
+  size_t i;
+  json_array_foreach (added, i, entry) {
+    const char *text = json_string_value (json_object_get (entry, "content"));
+    const json_t *said = json_object_get (entry, "id");
+    if (text == NULL || !json_is_integer (said)) {
+      sl_fail (e, "added token %zu has no %s", i + 1,
+               text == NULL ? "content" : "id");
+      json_decref (ids);
+      return NULL;
+    }
+    if (*text == '\0') continue;
+    if (json_object_get (ids, text) != NULL) {
+      sl_fail (e, "it has the added token '%.64s' twice", text);
+      json_decref (ids);
+      return NULL;
+    }
+    known = json_object_get (vocabulary, text);
+    id = known != NULL ? json_integer_value (known) : next;
+    if (id != json_integer_value (said) && *t->note == '\0')
+      sl_tokenizer_note (
+          t,
+          "the added token '%.32s' has the id %lld, not the %lld "
+          "of its entry",
+          text, (long long)id, (long long)json_integer_value (said));
+    if (id >= next) next = id + 1;
+    json_object_set_new (ids, text, json_integer (id));
+  }
+  if (ids == NULL) sl_fail (e, "out of memory");
+  return ids;
 }
 
 /* The rules of added tokens, by id. */
 static int read_rules (sl_tokenizer *t, const json_t *vocabulary,
-                       const json_t *added, sl_error *e) {
+                       const json_t *ids, const json_t *added, sl_error *e) {
   static const struct {
     const char *key;
     unsigned rule;
@@ -102,12 +132,16 @@ static int read_rules (sl_tokenizer *t, const json_t *vocabulary,
   t->rule = sl_alloc (t->vocabulary.n, sizeof *t->rule);
   if (t->rule == NULL) return sl_fail (e, "out of memory");
   json_array_foreach (added, i, entry) {
-    const size_t id = (size_t)json_integer_value (added_id (vocabulary, entry));
+    const char *text = json_string_value (json_object_get (entry, "content"));
+    const size_t id = (size_t)json_integer_value (json_object_get (ids, text));
     if (sl_tokenizer_check_keys (entry, "added token",
                                  "id, content, special, single_word, lstrip, "
                                  "rstrip, normalized",
                                  e) < 0)
       return -1;
+    if (*text == '\0') continue;
+    if (json_object_get (vocabulary, text) == NULL)
+      t->rule[id] = SL_ADDED_OUTSIDE;
     for (size_t k = 0; k < sizeof rules / sizeof *rules; k++)
       if (json_is_true (json_object_get (entry, rules[k].key)))
         t->rule[id] |= (unsigned char)rules[k].rule;
@@ -116,7 +150,8 @@ static int read_rules (sl_tokenizer *t, const json_t *vocabulary,
 }
 
 static int gather_all (gathering *all, const json_t *vocabulary,
-                       const json_t *added, int bytes, sl_error *e) {
+                       const json_t *added, const json_t *ids, int bytes,
+                       sl_error *e) {
   const char *text;
   json_t *id, *entry;
   size_t i;
@@ -127,13 +162,11 @@ static int gather_all (gathering *all, const json_t *vocabulary,
     if (gather (all, id, text, n, kind, e) < 0) return -1;
   }
   json_array_foreach (added, i, entry) {
-    const json_t *content = json_object_get (entry, "content");
     const int special = json_is_true (json_object_get (entry, "special"));
-    id = added_id (vocabulary, entry);
-    if (!json_is_string (content))
-      return sl_fail (e, "added token %zu has no content", i + 1);
-    if (gather (all, id, json_string_value (content),
-                json_string_length (content),
+    text = json_string_value (json_object_get (entry, "content"));
+    if (*text == '\0') continue;
+    id = json_object_get (ids, text);
+    if (gather (all, id, text, strlen (text),
                 special ? SL_TOKEN_CONTROL : SL_TOKEN_ADDED, e) < 0)
       return -1;
   }
@@ -142,7 +175,8 @@ static int gather_all (gathering *all, const json_t *vocabulary,
 
 /* Ids may leave holes, but not more than there are tokens. */
 static int read_tokens (sl_tokenizer *t, const json_t *vocabulary,
-                        const json_t *added, int bytes, sl_error *e) {
+                        const json_t *added, const json_t *ids, int bytes,
+                        sl_error *e) {
   gathering all = { 0 };
   size_t total = 0;
   int status;
@@ -150,7 +184,7 @@ static int read_tokens (sl_tokenizer *t, const json_t *vocabulary,
       2 * (json_object_size (vocabulary) + json_array_size (added)) + 1024;
   all.token = sl_alloc (all.room, sizeof *all.token);
   if (all.token == NULL) return sl_fail (e, "out of memory");
-  status = gather_all (&all, vocabulary, added, bytes, e);
+  status = gather_all (&all, vocabulary, added, ids, bytes, e);
   for (size_t i = 0; i < all.n; i++) total += all.token[i].n;
   if (status == 0)
     status = sl_vocabulary_new (&t->vocabulary, all.n, total, 0, e);
@@ -276,6 +310,8 @@ static int read_json (sl_tokenizer *t, const json_t *root, sl_error *e) {
   const char *type = json_string_value (json_object_get (model, "type"));
   const json_t *vocabulary = json_object_get (model, "vocab");
   const int bytes = json_is_true (json_object_get (model, "byte_fallback"));
+  json_t *ids;
+  int status;
   if (type == NULL && json_is_array (json_object_get (model, "merges")))
     type = "BPE"; /* files from before the key */
   if (type == NULL || strcmp (type, "BPE") != 0)
@@ -286,10 +322,13 @@ static int read_json (sl_tokenizer *t, const json_t *root, sl_error *e) {
   if (check_model (model, e) < 0) return -1;
   t->whole_first = json_is_true (json_object_get (model, "ignore_merges"));
   t->bpe.fuse_unknown = json_is_true (json_object_get (model, "fuse_unk"));
-  if (read_tokens (t, vocabulary, added, bytes, e) < 0 ||
-      read_merges (t, json_object_get (model, "merges"), e) < 0 ||
-      read_rules (t, vocabulary, added, e) < 0)
-    return -1;
+  ids = number_added (t, vocabulary, added, e);
+  status = ids == NULL ||
+           read_tokens (t, vocabulary, added, ids, bytes, e) < 0 ||
+           read_merges (t, json_object_get (model, "merges"), e) < 0 ||
+           read_rules (t, vocabulary, ids, added, e) < 0;
+  json_decref (ids);
+  if (status) return -1;
   t->bpe.unknown = id_named (t, json_object_get (model, "unk_token"));
   if (json_is_object (json_object_get (root, "truncation")) ||
       json_is_object (json_object_get (root, "padding")))
@@ -316,7 +355,7 @@ static int read_pair (sl_tokenizer *t, const json_t *vocabulary,
   if (!json_is_object (vocabulary))
     status = sl_fail (e, "vocab.json is no object");
   else
-    status = read_tokens (t, vocabulary, NULL, 0, e);
+    status = read_tokens (t, vocabulary, NULL, NULL, 0, e);
   if (status == 0) status = read_merge_lines (t, text, n, e);
   sl_free (text);
   if (status < 0 || sl_pre_tokenizer_named ("gpt-2", &n, &steps, e) < 0)

@@ -4,6 +4,7 @@
 #include "lm/added_tokens.h"
 #include "lm/bpe.h"
 #include "lm/pre_tokenizer.h"
+#include "lm/token_decoder.h"
 #include "lm/tokenizer.h"
 
 /* What decoding takes from the start of a text, which encoding put there. */
@@ -19,13 +20,17 @@ struct sl_tokenizer {
   sl_bpe_scratch scratch;
   sl_pre_tokenizer *pre_tokenizer; /* NULL: the text is one piece */
   /* Normalization of each stretch of text between tokens found whole. */
-  int add_prefix; /* a space goes before it */
-  int add_marks;  /* spaces are written as U+2581 */
-  int has_marks;  /* U+2581 in a token stands for a space */
-  int by_word;    /* no token goes on after a mark: BPE takes words apart */
-  int nfc;        /* text must be in composed form */
+  /* Goes before it, a space only where there is none yet; NULL: nothing does. */
+  const char *prefix;
+  int add_marks; /* spaces are written as U+2581 */
+  int has_marks; /* U+2581 in a token stands for a space */
+  int by_word;   /* no token goes on after a mark: BPE takes words apart */
+  int nfc;       /* text must be in composed form */
   int byte_level;
-  int whole_first;     /* a piece that is a token is not merged */
+  int whole_first; /* a piece that is a token is not merged */
+  int has_decoder; /* the file has one: these steps, nothing below */
+  size_t decode_steps;
+  sl_decode_step decode[SL_DECODE_MAX_STEPS];
   int strip;           /* SL_STRIP_*, at the start of the text */
   int strip_after;     /* also after each token found whole */
   unsigned char *rule; /* SL_ADDED_* by id; NULL: no token has one */
@@ -34,6 +39,9 @@ struct sl_tokenizer {
   int add_bos, said_bos; /* said_bos: the file says so, else it is usual */
   char pre[64], note[512];
 };
+
+/* U+2581, as SentencePiece writes a space. */
+extern const char sl_space_mark[4];
 
 /* "<0xE2>", as tokens for bytes are called: the byte, or -1. */
 int sl_byte_named (const char *text, size_t n);

@@ -4,12 +4,13 @@
 ** Each is a step with a "type", or a Sequence of steps. The tables below have
 ** the steps that are followed, with the keys of each; any other step or key is
 ** refused by name. */
+#include "lm/regex.h"
 #include "lm/tokenizer_internal.h"
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 
-static const char mark[] = "\xe2\x96\x81"; /* U+2581 */
+static const char *const mark = sl_space_mark;
 
 /* What the steps have set so far. */
 typedef struct pipeline {
@@ -68,6 +69,12 @@ static int read_step (pipeline *p, const json_t *value, const part *in,
                   in->name, type);
 }
 
+/* The place of a name in a list of n, or -1. */
+static int place_of (const char *name, int n, const char *const *names) {
+  while (--n >= 0 && strcmp (names[n], name) != 0) {}
+  return n;
+}
+
 static int nothing (pipeline *p, const json_t *step, sl_error *e) {
   (void)p, (void)step, (void)e;
   return 0;
@@ -79,7 +86,9 @@ static int normalize_prepend (pipeline *p, const json_t *step, sl_error *e) {
   if (strcmp (text_at (step, "prepend"), mark) != 0)
     return sl_fail (e, "its normalizer prepends '%.32s', expected U+2581",
                     text_at (step, "prepend"));
-  p->t->add_prefix = 1;
+  if (p->t->prefix != NULL)
+    return sl_fail (e, "its normalizer has Prepend twice");
+  p->t->prefix = mark;
   return 0;
 }
 
@@ -127,11 +136,9 @@ static int behavior_of (const json_t *step, sl_pre_behavior *behavior,
     [SL_PRE_WITH_NEXT] = "MergedWithNext",
   };
   const char *name = text_at (step, "behavior");
-  for (int i = 0; i <= SL_PRE_WITH_NEXT; i++)
-    if (strcmp (names[i], name) == 0) {
-      *behavior = (sl_pre_behavior)i;
-      return 0;
-    }
+  const int place = place_of (name, SL_PRE_WITH_NEXT + 1, names);
+  *behavior = (sl_pre_behavior)place;
+  if (place >= 0) return 0;
   return sl_fail (e,
                   "its pre_tokenizer has a %s with the behavior '%.32s', which "
                   "is not known",
@@ -154,21 +161,6 @@ static int cut_byte_level (pipeline *p, const json_t *step, sl_error *e) {
   return add_step (p, (sl_pre_step){ .kind = SL_PRE_LETTERS }, e);
 }
 
-/* A pattern that matches this text and nothing else. */
-static const char *quote (pipeline *p, const char *text) {
-  size_t n = 0;
-  for (; *text != '\0' && n < sizeof p->quoted - 2; text++) {
-    const char c = *text;
-    const int is_plain = (c & 0x80) || (c >= '0' && c <= '9') ||
-                         (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
-                         (c >= '\0' && c <= ' ');
-    if (!is_plain) p->quoted[n++] = '\\';
-    p->quoted[n++] = c;
-  }
-  p->quoted[n] = '\0';
-  return *text == '\0' ? p->quoted : NULL;
-}
-
 static int cut_split (pipeline *p, const json_t *step, sl_error *e) {
   const json_t *pattern = json_object_get (step, "pattern");
   const char *regex = text_at (pattern, "Regex");
@@ -180,8 +172,8 @@ static int cut_split (pipeline *p, const json_t *step, sl_error *e) {
   if (*string != '\0') {
     if (*p->quoted != '\0')
       return sl_fail (e, "its pre_tokenizer splits at two Strings");
-    out.pattern = quote (p, string);
-    if (out.pattern == NULL)
+    out.pattern = p->quoted;
+    if (!sl_regex_quote (string, p->quoted, sizeof p->quoted))
       return sl_fail (e, "its pre_tokenizer splits at a String of more than "
                          "500 bytes");
   }
@@ -212,9 +204,7 @@ static int scheme_of (const json_t *step) {
     return json_is_false (json_object_get (step, "add_prefix_space"))
                ? SL_PRE_NEVER
                : SL_PRE_ALWAYS;
-  for (int i = 0; i <= SL_PRE_NEVER; i++)
-    if (strcmp (names[i], scheme) == 0) return i;
-  return -1;
+  return place_of (scheme, SL_PRE_NEVER + 1, names);
 }
 
 static int check_metaspace (const json_t *step, const char *what, sl_error *e) {
@@ -234,6 +224,11 @@ static int cut_metaspace (pipeline *p, const json_t *step, sl_error *e) {
   if (check_metaspace (step, "pre_tokenizer", e) < 0) return -1;
   if (p->t->byte_level)
     return sl_fail (e, "its pre_tokenizer has Metaspace after ByteLevel");
+  /* the library takes each piece of the first character for the first piece */
+  if (scheme_of (step) == SL_PRE_FIRST && p->n > 0 &&
+      (p->t->prefix != NULL || p->mark_scheme >= 0))
+    return sl_fail (e, "its pre_tokenizer has Metaspace with prepend_scheme "
+                       "first after a step that puts a mark there");
   p->mark_scheme = scheme_of (step);
   marks.scheme = (sl_pre_scheme)p->mark_scheme;
   p->t->has_marks = 1;
@@ -303,51 +298,74 @@ static const known_step post_processors[] = {
   { NULL, NULL, NULL }
 };
 
-/* Decoder. Its steps undo what encoding did, in one of the usual ways. */
+/* Decoder. */
 
-static int decode_byte_level (pipeline *p, const json_t *step, sl_error *e) {
-  (void)step;
-  if (p->t->byte_level) return 0;
-  return sl_fail (e, "its decoder is ByteLevel and its pre_tokenizer is not");
+static int add_decode_step (pipeline *p, sl_decode_step step, sl_error *e) {
+  if (p->t->decode_steps == SL_DECODE_MAX_STEPS)
+    return sl_fail (e, "its decoder has more than %d steps",
+                    SL_DECODE_MAX_STEPS);
+  p->t->decode[p->t->decode_steps++] = step;
+  return 0;
+}
+
+/* A text of the decoder, which is not empty where it is looked for. */
+static int decode_text (char to[SL_DECODE_TEXT], const char *text, size_t least,
+                        sl_error *e) {
+  const size_t n = strlen (text);
+  if (n < least || n >= SL_DECODE_TEXT)
+    return sl_fail (e,
+                    "its decoder has the text '%.70s', expected %zu to %d "
+                    "bytes",
+                    text, least, SL_DECODE_TEXT - 1);
+  memcpy (to, text, n + 1);
+  return 0;
+}
+
+/* A step without settings. */
+static int decode_plain (pipeline *p, const json_t *step, sl_error *e) {
+  static const char *const types[] = { [SL_DECODE_BYTES] = "ByteFallback",
+                                       [SL_DECODE_FUSE] = "Fuse",
+                                       [SL_DECODE_LETTERS] = "ByteLevel" };
+  const int kind = place_of (text_at (step, "type"), 3, types);
+  return add_decode_step (p, (sl_decode_step){ .kind = kind }, e);
 }
 
 static int decode_metaspace (pipeline *p, const json_t *step, sl_error *e) {
-  if (check_metaspace (step, "decoder", e) < 0) return -1;
-  p->t->has_marks = 1;
-  if (scheme_of (step) != SL_PRE_NEVER) p->t->strip = SL_STRIP_MARKS;
-  return 0;
+  sl_decode_step out = { .kind = SL_DECODE_MARKS,
+                         .start = scheme_of (step) != SL_PRE_NEVER };
+  if (check_metaspace (step, "decoder", e) < 0 ||
+      decode_text (out.from, mark, 1, e) < 0)
+    return -1;
+  return add_decode_step (p, out, e);
 }
 
 static int decode_replace (pipeline *p, const json_t *step, sl_error *e) {
   const char *from = text_at (json_object_get (step, "pattern"), "String");
-  if (strcmp (from, mark) != 0 || strcmp (text_at (step, "content"), " ") != 0)
-    return sl_fail (e,
-                    "its decoder replaces '%.32s' by '%.32s', expected U+2581 "
-                    "by a space",
-                    from, text_at (step, "content"));
-  p->t->has_marks = 1;
-  return 0;
+  sl_decode_step out = { .kind = SL_DECODE_REPLACE };
+  if (decode_text (out.from, from, 1, e) < 0 ||
+      decode_text (out.to, text_at (step, "content"), 0, e) < 0)
+    return -1;
+  return add_decode_step (p, out, e);
 }
 
 static int decode_strip (pipeline *p, const json_t *step, sl_error *e) {
-  if (strcmp (text_at (step, "content"), " ") != 0 ||
-      json_integer_value (json_object_get (step, "start")) != 1 ||
-      json_integer_value (json_object_get (step, "stop")) != 0)
-    return sl_fail (e, "its decoder has a Strip that is not of one space at "
-                       "the start");
-  p->t->strip = SL_STRIP_SPACE;
-  return 0;
+  const json_int_t start = json_integer_value (json_object_get (step, "start"));
+  const json_int_t stop = json_integer_value (json_object_get (step, "stop"));
+  sl_decode_step out = { SL_DECODE_STRIP, "", "", (size_t)start, (size_t)stop };
+  if (start < 0 || stop < 0)
+    return sl_fail (e, "its decoder strips fewer than 0 characters");
+  if (decode_text (out.from, text_at (step, "content"), 1, e) < 0) return -1;
+  return add_decode_step (p, out, e);
 }
 
 static const known_step decoders[] = {
-  { "ByteLevel", "add_prefix_space, trim_offsets, use_regex",
-    decode_byte_level },
+  { "ByteLevel", "add_prefix_space, trim_offsets, use_regex", decode_plain },
   { "Metaspace",
     "replacement, str_rep, prepend_scheme, add_prefix_space, split",
     decode_metaspace },
   { "Replace", "pattern, content", decode_replace },
-  { "ByteFallback", "", nothing },
-  { "Fuse", "", nothing },
+  { "ByteFallback", "", decode_plain },
+  { "Fuse", "", decode_plain },
   { "Strip", "content, start, stop", decode_strip },
   { NULL, NULL, NULL }
 };
@@ -365,10 +383,11 @@ int sl_tokenizer_read_pipeline (sl_tokenizer *t, const json_t *root,
     if (read_step (&p, json_object_get (root, parts[i].name), &parts[i], e) < 0)
       return -1;
   /* without a decoder: strip the prefix that encoding adds */
-  if (!json_is_object (json_object_get (root, "decoder"))) {
+  t->has_decoder = json_is_object (json_object_get (root, "decoder"));
+  if (!t->has_decoder) {
     if (p.mark_scheme >= 0 && p.mark_scheme != SL_PRE_NEVER)
       t->strip = SL_STRIP_MARKS;
-    else if (t->add_prefix && t->add_marks) {
+    else if (t->prefix != NULL && t->add_marks) {
       t->strip = SL_STRIP_SPACE;
       t->strip_after = 1;
     }

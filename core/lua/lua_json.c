@@ -69,7 +69,8 @@ static void push_json (lua_State *L, const json_t *value) {
 }
 
 /* json_decode (text, marks) -> value, or nil and a sentence. null is
-** core.json_null; marks[t] becomes "array" for empty arrays t; text after the value, a repeated key, a NUL and deep nesting are errors. */
+** core.json_null; marks[t] becomes "array" for empty arrays t; text after the
+** value, a repeated key, a NUL in a key and deep nesting are errors. */
 static int json_decode_text (lua_State *L) {
   size_t n;
   const char *text = luaL_checklstring (L, 1, &n);
@@ -79,8 +80,9 @@ static int json_decode_text (lua_State *L) {
   box = lua_newuserdatauv (L, sizeof *box, 0);
   *box = NULL;
   sl_lua_own (L, JSON_HANDLE, json_release);
-  *box = sl_json_load (text, n, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY,
-                       &trouble);
+  *box = sl_json_load (
+      text, n, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_ALLOW_NUL,
+      &trouble);
   if (!*box) {
     sl_error e;
     sl_fail (&e, "JSON, line %d, column %d: %s", trouble.line, trouble.column,

@@ -315,6 +315,54 @@ check.test("added tokens with the space beside them, and in normalized text", fu
   check.equal(t:encode("a<sp>", { bos = "none" }), { 56, 28, 20, 0, 29 })
 end)
 
+check.test("a decoder's steps run in the file's order, on each token", function()
+  local marks = { type = "Replace", pattern = { String = "▁" }, content = " " }
+  local strip = { type = "Strip", content = " ", start = 1, stop = 0 }
+  local fuse, bytes = { type = "Fuse" }, { type = "ByteFallback" }
+  local letters = { type = "ByteLevel" }
+  for i, case in ipairs {
+    { { fuse }, "▁Hello▁catH" }, { { marks }, " Hello catH" },
+    { { marks, strip }, "HellocatH" }, { { marks, fuse, strip }, "Hello catH" },
+    { { fuse, strip, marks }, " Hello catH" }, { { bytes }, "▁Hello▁catH" },
+    { { metaspace "first" }, "Hello catH" }, { { metaspace "never" }, " Hello catH" },
+    { { letters }, "▁Hello▁catH" },
+    { { { type = "Replace", pattern = { String = "cat" }, content = "dogs" } },
+      "▁Hello▁dogsH" },
+    { { fuse, { type = "Strip", content = "H", start = 0, stop = 2 } },
+      "▁Hello▁cat" },
+  } do
+    local t = assert(in_folder(small_root { decoder = { type = "Sequence",
+      decoders = case[1] } }))
+    check.equal(t:decode { 49, 59, 4 }, case[2], "case " .. i)
+  end
+end)
+
+check.test("added tokens: ids of the library, spaces that two of them share", function()
+  local root = small_root { added = { content = "<sp>" }, pre = metaspace "never" }
+  root.added_tokens[4].id = 70
+  local t = assert(in_folder(root))
+  check.equal(t:encode("<sp>", { bos = "none" }), { 60 })
+  check.contains(t.note, "the added token '<sp>' has the id 60, not the 70 of its entry")
+  root = small_root { added = { content = "  ", rstrip = true }, pre = metaspace "never" }
+  t = assert(in_folder(root))
+  check.equal(t:encode("a    b", { bos = "none" }), { 11, 60, 60, 12 })
+  -- a control token of one character is text too where all tokens are asked for
+  root = small_root { added = { content = "H", special = true, single_word = true } }
+  t = assert(in_folder(root))
+  check.equal(t:encode("aHa", { bos = "none", special = true }), { 11, 4, 11 })
+end)
+
+check.test("\\w of patterns is Oniguruma's", function()
+  local t = assert(in_folder(small_root { pre = { type = "Split", behavior = "Removed",
+    invert = false, pattern = { Regex = "\\w" } } }))
+  -- no word: a circled digit, a joiner; word: a mark, a superscript
+  check.equal(#t:encode "\u{2460}\u{200d}", 2)
+  check.equal(#t:encode "\u{301}\u{b2}\u{24b6}", 0)
+  t = assert(in_folder(small_root { pre = { type = "Split", behavior = "Removed",
+    invert = false, pattern = { Regex = "^\\s" } } }))
+  check.equal(t:encode " a\n b", { 11, 0, 12 })
+end)
+
 check.test("falcon: digits are looked for in the letters of bytes", function()
   -- the letter of byte 0xb2 is the digit ², in GGUF and in tokenizer.json
   local tokens, merges = {}, { "à ²" }
@@ -378,8 +426,19 @@ check.test("blocks of tokenizer.json have no setting that is read past", functio
   refused("its model has a dropout", { model = { dropout = 0.1 } })
   refused("its decoder has the step 'WordPiece', which is not known",
     { decoder = { type = "WordPiece" } })
-  refused("its decoder is ByteLevel and its pre_tokenizer is not",
-    { decoder = { type = "ByteLevel" } })
+  refused("its normalizer has Prepend twice", { normalizer = { type = "Sequence",
+    normalizers = { { type = "Prepend", prepend = "▁" },
+      { type = "Prepend", prepend = "▁" } } } })
+  refused("first after a step that puts a mark there", { pre = { type = "Sequence",
+    pretokenizers = { metaspace "always", metaspace "first" } } })
+  refused("it has the added token '<unk>' twice", { added = { content = "<unk>" } })
+  for pattern, part in pairs { ["z*"] = "matches between characters",
+    ["\\p{N}{1,3}+"] = "has '}+'", ["\\bt"] = "has '\\bt'", ["a{,3}"] = "has '{,3'",
+    ["[a&&b]"] = "has '&&b'", ["[a[^b]]"] = "has '[^b'", ["[[:punct:]]"] = "has '[:p'",
+    ["\\h"] = "has '\\h'", ["(?m:.)"] = "has '(?m'", ["[\\W]"] = "has '\\W]'" } do
+    refused(part, { pre = { type = "Split", behavior = "Isolated", invert = false,
+      pattern = { Regex = pattern } } })
+  end
 end)
 
 check.test("a tokenizer without weights; numbers and marks of other programs", function()
