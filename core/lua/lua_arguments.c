@@ -63,8 +63,8 @@ int sl_lua_check_shape (lua_State *L, int arg, int open,
 sl_dtype sl_lua_opt_dtype (lua_State *L, int arg, sl_dtype def) {
   sl_error e;
   if (lua_isnoneornil (L, arg)) return def;
-  if (sl_dtype_parse (luaL_checkstring (L, arg), &def, &e) < 0)
-    luaL_argerror (L, arg, e.text);
+  if (sl_dtype_parse (sl_lua_check_string (L, arg), &def, &e) < 0)
+    sl_lua_raise (L, &e);
   return def;
 }
 

@@ -50,7 +50,7 @@ static int attention (lua_State *L) {
   sl_attention_attr a = { 0 };
   sl_tensor *in[6];
   int n = 3;
-  luaL_checktype (L, 1, LUA_TTABLE);
+  sl_lua_check_type (L, 1, LUA_TTABLE);
   lua_settop (L, 1);
   in[0] = tensor_field (L, 1, what, "q", 1);
   in[1] = tensor_field (L, 1, what, "k", 1);
@@ -79,7 +79,7 @@ static int gate (lua_State *L) {
   sl_attention_attr a = { 0 };
   sl_tensor *in[4];
   int n = 1;
-  luaL_checktype (L, 1, LUA_TTABLE);
+  sl_lua_check_type (L, 1, LUA_TTABLE);
   lua_settop (L, 1);
   in[0] = tensor_field (L, 1, what, "o", 1);
   a.mechanism = sl_lua_mechanism (L, 1, what);
@@ -99,7 +99,7 @@ static int mixer (lua_State *L) {
   sl_attention_attr a = { 0 };
   sl_tensor *in[SL_MAX_IN];
   int n = 0, list;
-  luaL_checktype (L, 1, LUA_TTABLE);
+  sl_lua_check_type (L, 1, LUA_TTABLE);
   lua_settop (L, 1);
   lua_pushliteral (L, "inputs");
   if (lua_rawget (L, 1) != LUA_TTABLE || lua_rawlen (L, -1) > MOST)
@@ -150,7 +150,7 @@ static int rope (lua_State *L) {
   sl_rope_attr a = { 0 };
   int n = 1;
   const char *name;
-  luaL_checktype (L, 2, LUA_TTABLE);
+  sl_lua_check_type (L, 2, LUA_TTABLE);
   name = sl_lua_string (L, 2, what, "pairs", pairs[0]);
   if (strcmp (name, pairs[0]) != 0 && strcmp (name, pairs[1]) != 0)
     return sl_lua_fail (L, "rope.pairs: '%s'; expected 'interleaved' or 'half'",
@@ -169,9 +169,9 @@ static int rope (lua_State *L) {
 /* ---- positions ---- */
 
 static ptrdiff_t check_count (lua_State *L, int arg, lua_Integer most) {
-  const lua_Integer n = luaL_checkinteger (L, arg);
-  luaL_argcheck (L, n >= 1 && n <= most, arg,
-                 lua_pushfstring (L, "expected 1 to %I", most));
+  const lua_Integer n = sl_lua_check_integer (L, arg);
+  sl_lua_argument (L, n >= 1 && n <= most, arg,
+                   lua_pushfstring (L, "expected 1 to %I", most));
   return (ptrdiff_t)n;
 }
 
@@ -196,7 +196,7 @@ static int sinusoidal (lua_State *L) {
   sl_dtype dtype;
   sl_error e;
   double *table;
-  if (sl_dtype_parse (luaL_optstring (L, 3, "f32"), &dtype, &e) < 0)
+  if (sl_dtype_parse (sl_lua_opt_string (L, 3, "f32"), &dtype, &e) < 0)
     return sl_lua_raise (L, &e);
   table =
       lua_newuserdatauv (L, (size_t)dim[0] * (size_t)dim[1] * sizeof *table, 0);
@@ -210,7 +210,7 @@ static int alibi_slopes (lua_State *L) {
   sl_dtype dtype;
   sl_error e;
   double *slopes;
-  if (sl_dtype_parse (luaL_optstring (L, 2, "f32"), &dtype, &e) < 0)
+  if (sl_dtype_parse (sl_lua_opt_string (L, 2, "f32"), &dtype, &e) < 0)
     return sl_lua_raise (L, &e);
   slopes = lua_newuserdatauv (L, (size_t)heads * sizeof *slopes, 0);
   sl_alibi_slopes ((int)heads, slopes);

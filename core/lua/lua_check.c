@@ -18,10 +18,10 @@ static int check_plugin (lua_State *L) {
   static const char *const states[] = {
     [SL_CHECK_FAILED] = "FAIL", [SL_CHECK_OK] = "ok", [SL_CHECK_NONE] = "-"
   };
-  const char *name = luaL_checkstring (L, 1);
-  const sl_check_settings s = { .seed = (uint64_t)luaL_checkinteger (L, 2),
-                                .seconds = luaL_checknumber (L, 3),
-                                .only = luaL_optstring (L, 4, NULL),
+  const char *name = sl_lua_check_string (L, 1);
+  const sl_check_settings s = { .seed = (uint64_t)sl_lua_check_integer (L, 2),
+                                .seconds = sl_lua_check_number (L, 3),
+                                .only = sl_lua_opt_string (L, 4, NULL),
                                 .report = lua_isfunction (L, 5) ? report : NULL,
                                 .data = L };
   sl_check_result *r = lua_newuserdatauv (L, SL_MOST_CHECKS * sizeof *r, 0);

@@ -16,19 +16,102 @@ sl_context *sl_lua_context (lua_State *L) {
 
 /* Errors. */
 
-void sl_lua_push_where (lua_State *L) {
-  lua_Debug ar;
-  for (int level = 0; lua_getstack (L, level, &ar); level++) {
-    lua_getinfo (L, "Sl", &ar);
-    if (ar.currentline <= 0) continue;
-    if (strncmp (ar.source, SL_LIBRARY_CHUNK, strlen (SL_LIBRARY_CHUNK)) == 0)
-      continue;
-    lua_pushfstring (
-        L, "%s:%d: ", *ar.source == '@' ? ar.source + 1 : ar.short_src,
-        ar.currentline);
-    return;
+/* Registry: function -> its public name, "lab.softmax" or "tensor:reshape". */
+static const char names_key;
+
+static void push_names (lua_State *L) {
+  if (lua_rawgetp (L, LUA_REGISTRYINDEX, &names_key) == LUA_TTABLE) return;
+  lua_pop (L, 1);
+  lua_newtable (L);
+  lua_newtable (L);
+  lua_pushliteral (L, "k");
+  lua_setfield (L, -2, "__mode");
+  lua_setmetatable (L, -2);
+  lua_pushvalue (L, -1);
+  lua_rawsetp (L, LUA_REGISTRYINDEX, &names_key);
+}
+
+int sl_lua_name (lua_State *L) {
+  luaL_checktype (L, 1, LUA_TFUNCTION);
+  luaL_checktype (L, 2, LUA_TSTRING);
+  lua_settop (L, 2);
+  push_names (L);
+  lua_insert (L, 1);
+  lua_rawset (L, 1);
+  return 0;
+}
+
+void sl_lua_name_methods (lua_State *L, const char *name,
+                          const luaL_Reg *methods) {
+  push_names (L);
+  for (; methods->name; methods++) {
+    lua_getfield (L, -2, methods->name);
+    lua_pushfstring (L, "%s:%s", name + strlen ("sinklab."), methods->name);
+    lua_rawset (L, -3);
   }
+  lua_pop (L, 1);
+}
+
+/* Pushes "FILE:LINE: " of the nearest line of a script and the public name of
+** the function that it called; an empty text and nil where there is none. */
+static void push_origin (lua_State *L) {
+  lua_Debug ar;
+  luaL_checkstack (L, 6, NULL);
+  push_names (L);
+  lua_pushnil (L);
+  for (int level = 0; lua_getstack (L, level, &ar); level++) {
+    lua_getinfo (L, "Slf", &ar);
+    if (ar.currentline > 0 &&
+        strncmp (ar.source, SL_LIBRARY_CHUNK, strlen (SL_LIBRARY_CHUNK)) != 0) {
+      lua_pop (L, 1);
+      lua_pushfstring (
+          L, "%s:%d: ", *ar.source == '@' ? ar.source + 1 : ar.short_src,
+          ar.currentline);
+      lua_replace (L, -3);
+      return;
+    }
+    if (lua_rawget (L, -3) == LUA_TSTRING)
+      lua_replace (L, -2);
+    else
+      lua_pop (L, 1);
+  }
+  lua_pop (L, 2);
   lua_pushliteral (L, "");
+  lua_pushnil (L);
+}
+
+void sl_lua_push_where (lua_State *L) {
+  push_origin (L);
+  lua_pop (L, 1);
+}
+
+/* The part of the name that the text, which may begin with its end, lacks:
+** "lab." of "lab.softmax" for "softmax: ...". */
+static size_t lacks (const char *name, const char *text) {
+  const size_t whole = strlen (name);
+  for (size_t i = 0; i < whole; i++) {
+    const size_t n = whole - i;
+    if (i > 0 && name[i - 1] != '.' && name[i - 1] != ':') continue;
+    if (strncmp (text, name + i, n) == 0 && text[n] && strchr (":.", text[n]))
+      return i;
+  }
+  return whole;
+}
+
+void sl_lua_blame (lua_State *L, const char *text) {
+  const char *name;
+  push_origin (L);
+  name = lua_tostring (L, -1);
+  if (name) {
+    const size_t n = lacks (name, text);
+    lua_pushlstring (L, name, n);
+    lua_pushstring (L, name[n] ? "" : ": ");
+    lua_concat (L, 2);
+  } else
+    lua_pushliteral (L, "");
+  lua_remove (L, -2);
+  lua_pushstring (L, text);
+  lua_concat (L, 3);
 }
 
 int sl_lua_raise (lua_State *L, const sl_error *e) {
@@ -39,9 +122,7 @@ int sl_lua_raise (lua_State *L, const sl_error *e) {
     s->failed = NULL;
     return lua_error (L);
   }
-  sl_lua_push_where (L);
-  lua_pushstring (L, e->text);
-  lua_concat (L, 2);
+  sl_lua_blame (L, e->text);
   return lua_error (L);
 }
 
@@ -82,6 +163,7 @@ void sl_lua_class (lua_State *L, const char *name, const luaL_Reg *meta,
   if (methods) {
     lua_newtable (L);
     luaL_setfuncs (L, methods, 0);
+    sl_lua_name_methods (L, name, methods);
     lua_setfield (L, -2, "__index");
   }
   lua_pop (L, 1);
@@ -98,7 +180,7 @@ void sl_lua_own (lua_State *L, const char *name, lua_CFunction release) {
 /* Tensors. */
 
 static int tensor_release (lua_State *L) {
-  sl_tensor **box = luaL_checkudata (L, 1, SL_LUA_TENSOR);
+  sl_tensor **box = sl_lua_check_object (L, 1, SL_LUA_TENSOR);
   sl_tensor *t = *box;
   *box = NULL;
   sl_tensor_release (t);
@@ -150,9 +232,78 @@ void sl_lua_push_tensor (lua_State *L, sl_tensor *t) {
   account (L, t);
 }
 
+/* Arguments. */
+
+/* The argument in messages; the first one of a method is its object. */
+int sl_lua_wrong_argument (lua_State *L, int arg, const char *said) {
+  const char *name;
+  push_origin (L);
+  name = lua_tostring (L, -1);
+  if (name && strchr (name, ':') && --arg == 0)
+    return sl_lua_fail (L, "its object: %s; call it with ':'", said);
+  return sl_lua_fail (L, "argument %d: %s", arg, said);
+}
+
+static int wrong_kind (lua_State *L, int arg, const char *expected) {
+  const char *got = luaL_typename (L, arg);
+  if (luaL_getmetafield (L, arg, "__name") == LUA_TSTRING)
+    got = lua_tostring (L, -1);
+  if (strncmp (got, "sinklab.", 8) == 0) got += 8;
+  return sl_lua_wrong_argument (
+      L, arg, lua_pushfstring (L, "expected %s, got %s", expected, got));
+}
+
+void sl_lua_check_type (lua_State *L, int arg, int type) {
+  if (lua_type (L, arg) != type)
+    wrong_kind (L, arg, lua_pushfstring (L, "a %s", lua_typename (L, type)));
+}
+
+lua_Integer sl_lua_check_integer (lua_State *L, int arg) {
+  int whole;
+  const lua_Integer n = lua_tointegerx (L, arg, &whole);
+  if (whole && lua_type (L, arg) == LUA_TNUMBER) return n;
+  if (lua_type (L, arg) != LUA_TNUMBER) wrong_kind (L, arg, "a whole number");
+  sl_lua_wrong_argument (L, arg,
+                         lua_pushfstring (L, "expected a whole number, got %f",
+                                          lua_tonumber (L, arg)));
+  return 0;
+}
+
+lua_Number sl_lua_check_number (lua_State *L, int arg) {
+  if (lua_type (L, arg) != LUA_TNUMBER) wrong_kind (L, arg, "a number");
+  return lua_tonumber (L, arg);
+}
+
+const char *sl_lua_check_text (lua_State *L, int arg, size_t *n) {
+  if (lua_type (L, arg) != LUA_TSTRING) wrong_kind (L, arg, "a string");
+  return lua_tolstring (L, arg, n);
+}
+
+const char *sl_lua_check_string (lua_State *L, int arg) {
+  return sl_lua_check_text (L, arg, NULL);
+}
+
+lua_Integer sl_lua_opt_integer (lua_State *L, int arg, lua_Integer def) {
+  return lua_isnoneornil (L, arg) ? def : sl_lua_check_integer (L, arg);
+}
+
+lua_Number sl_lua_opt_number (lua_State *L, int arg, lua_Number def) {
+  return lua_isnoneornil (L, arg) ? def : sl_lua_check_number (L, arg);
+}
+
+const char *sl_lua_opt_string (lua_State *L, int arg, const char *def) {
+  return lua_isnoneornil (L, arg) ? def : sl_lua_check_string (L, arg);
+}
+
+void *sl_lua_check_object (lua_State *L, int arg, const char *class) {
+  void *box = luaL_testudata (L, arg, class);
+  if (!box) wrong_kind (L, arg, lua_pushfstring (L, "a %s", class + 8));
+  return box;
+}
+
 sl_tensor *sl_lua_check_tensor (lua_State *L, int index) {
-  sl_tensor **box = luaL_checkudata (L, index, SL_LUA_TENSOR);
-  luaL_argcheck (L, *box, index, "this tensor has been closed");
+  sl_tensor **box = sl_lua_check_object (L, index, SL_LUA_TENSOR);
+  sl_lua_argument (L, *box != NULL, index, "this tensor has been closed");
   return *box;
 }
 
@@ -161,8 +312,8 @@ sl_tensor *sl_lua_opt_tensor (lua_State *L, int index) {
 }
 
 sl_program *sl_lua_check_program (lua_State *L, int index) {
-  sl_program **box = luaL_checkudata (L, index, SL_LUA_PROGRAM);
-  luaL_argcheck (L, *box, index, "this program has been closed");
+  sl_program **box = sl_lua_check_object (L, index, SL_LUA_PROGRAM);
+  sl_lua_argument (L, *box != NULL, index, "this program has been closed");
   return *box;
 }
 

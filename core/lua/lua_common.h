@@ -28,6 +28,15 @@ sl_context *sl_lua_context (lua_State *L);
 int sl_lua_raise (lua_State *L, const sl_error *e);
 /* The same with a sentence made here. */
 int sl_lua_fail (lua_State *L, const char *format, ...) SL_PRINTF (2, 3);
+/* Pushes the text as raise gives it: "FILE:LINE: lab.NAME: TEXT", with the line of
+** the script and the whole name of the public function that it called. */
+void sl_lua_blame (lua_State *L, const char *text);
+/* Lua: (function, name): a public function is called so in messages. */
+int sl_lua_name (lua_State *L);
+/* The same for the methods of class "sinklab.CLASS" in the table on the top of
+** the stack: they are called "CLASS:METHOD". */
+void sl_lua_name_methods (lua_State *L, const char *name,
+                          const luaL_Reg *methods);
 /* nil, sentence: trouble of the outside world. */
 int sl_lua_nil (lua_State *L, const sl_error *e);
 
@@ -42,6 +51,21 @@ void sl_lua_class (lua_State *L, const char *name, const luaL_Reg *meta,
 /* Give the userdata on the top of the stack, which can be released already, the
 ** metatable 'name' whose __gc is 'release': it is freed whatever fails next. */
 void sl_lua_own (lua_State *L, const char *name, lua_CFunction release);
+
+/* Arguments as lauxlib has them, with messages of sl_lua_fail; a text is no
+** number, and a number is no text. */
+int sl_lua_wrong_argument (lua_State *L, int arg, const char *said);
+#define sl_lua_argument(L, holds, arg, said) \
+  ((holds) ? (void)0 : (void)sl_lua_wrong_argument (L, arg, said))
+void sl_lua_check_type (lua_State *L, int arg, int type);
+lua_Integer sl_lua_check_integer (lua_State *L, int arg);
+lua_Number sl_lua_check_number (lua_State *L, int arg);
+const char *sl_lua_check_text (lua_State *L, int arg, size_t *n);
+const char *sl_lua_check_string (lua_State *L, int arg);
+lua_Integer sl_lua_opt_integer (lua_State *L, int arg, lua_Integer def);
+lua_Number sl_lua_opt_number (lua_State *L, int arg, lua_Number def);
+const char *sl_lua_opt_string (lua_State *L, int arg, const char *def);
+void *sl_lua_check_object (lua_State *L, int arg, const char *class);
 
 /* Tensors. push takes over one reference (also when Lua runs out of memory). */
 void sl_lua_push_tensor (lua_State *L, sl_tensor *t);

@@ -15,7 +15,7 @@
 enum { PATIENCE_MS = 30000, HURRY_MS = 500, NAP_MS = 5 };
 
 static int database_close (lua_State *L) {
-  sqlite3 **box = luaL_checkudata (L, 1, DATABASE_HANDLE);
+  sqlite3 **box = sl_lua_check_object (L, 1, DATABASE_HANDLE);
   for (sqlite3_stmt *s = NULL; *box && (s = sqlite3_next_stmt (*box, s));)
     sqlite3_reset (s);     /* an error in between has left it running */
   sqlite3_close_v2 (*box); /* with its last statement */
@@ -26,14 +26,14 @@ static int database_close (lua_State *L) {
 }
 
 static int statement_close (lua_State *L) {
-  sqlite3_stmt **box = luaL_checkudata (L, 1, STATEMENT_HANDLE);
+  sqlite3_stmt **box = sl_lua_check_object (L, 1, STATEMENT_HANDLE);
   sqlite3_finalize (*box);
   *box = NULL;
   return 0;
 }
 
 static sqlite3 *open_database (lua_State *L) {
-  sqlite3 **box = luaL_checkudata (L, 1, DATABASE_HANDLE);
+  sqlite3 **box = sl_lua_check_object (L, 1, DATABASE_HANDLE);
   if (!*box) luaL_error (L, "the database has been closed");
   return *box;
 }
@@ -76,7 +76,7 @@ static void bind_value (lua_State *L, sqlite3_stmt *s, int i, int at) {
                : sqlite3_bind_double (s, i, lua_tonumber (L, at));
     break;
   default:
-    text = luaL_checklstring (L, at, &size);
+    text = sl_lua_check_text (L, at, &size);
     code = sqlite3_bind_text64 (s, i, text, size, SQLITE_STATIC, SQLITE_UTF8);
   }
   if (code != SQLITE_OK)
@@ -96,7 +96,7 @@ static void bind_values (lua_State *L, sqlite3_stmt *s, int first) {
 ** NULL: a failure, for trouble (). */
 static sqlite3_stmt *new_statement (lua_State *L, sqlite3 *db) {
   size_t n;
-  const char *sql = luaL_checklstring (L, 2, &n), *tail = NULL;
+  const char *sql = sl_lua_check_text (L, 2, &n), *tail = NULL;
   sqlite3_stmt **box = lua_newuserdatauv (L, sizeof *box, 0);
   *box = NULL;
   sl_lua_own (L, STATEMENT_HANDLE, statement_close);
@@ -224,7 +224,7 @@ static int wait_for_others (void *nothing, int tries) {
 /* database (path, create) -> an open database; or nil, sentence, kind. Without
 ** 'create' a missing file is a failure. */
 static int database_open (lua_State *L) {
-  const char *path = luaL_checkstring (L, 1);
+  const char *path = sl_lua_check_string (L, 1);
   int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX;
   sqlite3 **box = lua_newuserdatauv (L, sizeof *box, 1);
   *box = NULL;

@@ -94,7 +94,7 @@ enum { N_DISTRIBUTIONS = sizeof distributions / sizeof *distributions };
 static int generator_draw (lua_State *L) {
   const int i = (int)lua_tointeger (L, lua_upvalueindex (1));
   const char *name = distributions[i].name, *b = distributions[i].b;
-  generator *g = luaL_checkudata (L, 1, GENERATOR);
+  generator *g = sl_lua_check_object (L, 1, GENERATOR);
   sl_random_attr attr = { .a = number (L, 2, name, distributions[i].a) };
   int at = 3;
   if (b) attr.b = number (L, at++, name, b);
@@ -125,7 +125,7 @@ static void check_probabilities (lua_State *L, const sl_tensor *p) {
 /* g:categorical (probabilities, shape, [{ dtype = }]): a tensor (k), whose
 ** precision the result has, or a list of numbers */
 static int generator_categorical (lua_State *L) {
-  generator *g = luaL_checkudata (L, 1, GENERATOR);
+  generator *g = sl_lua_check_object (L, 1, GENERATOR);
   sl_random_attr attr = { 0 };
   sl_tensor *p = NULL;
   sl_dtype dtype = g->dtype;
@@ -145,7 +145,7 @@ static int generator_categorical (lua_State *L) {
 
 /* g:full (shape, x, [{ dtype = }]) */
 static int generator_full (lua_State *L) {
-  const generator *g = luaL_checkudata (L, 1, GENERATOR);
+  const generator *g = sl_lua_check_object (L, 1, GENERATOR);
   ptrdiff_t dim[SL_MAX_DIMS];
   const int ndim = sl_lua_check_shape (L, 2, 0, dim, "full");
   const double x = number (L, 3, "full", "the value");
@@ -159,7 +159,7 @@ static int generator_full (lua_State *L) {
 ** trainer's steps from 1 and is 0 elsewhere; first_sample says which sequence
 ** of the batch, from 0, is the buffer's first. */
 static int generator_fill (lua_State *L) {
-  const generator *g = luaL_checkudata (L, 1, GENERATOR);
+  const generator *g = sl_lua_check_object (L, 1, GENERATOR);
   ptrdiff_t dim[SL_MAX_DIMS];
   const int ndim = sl_lua_check_shape (L, 2, 0, dim, "fill");
   const sl_dtype dtype = option_dtype (L, 4, "fill", g->dtype);
@@ -172,7 +172,7 @@ static int generator_fill (lua_State *L) {
 
 /* g:arange (n, [{ dtype = }]) -> 0, 1, ... n - 1 */
 static int generator_arange (lua_State *L) {
-  const generator *g = luaL_checkudata (L, 1, GENERATOR);
+  const generator *g = sl_lua_check_object (L, 1, GENERATOR);
   ptrdiff_t dim[SL_MAX_DIMS];
   number (L, 2, "arange", "the length");
   sl_lua_check_shape (L, 2, 0, dim, "arange");
@@ -181,7 +181,7 @@ static int generator_arange (lua_State *L) {
 
 /* g:one_hot (ids, classes): in the precision of the ids */
 static int generator_one_hot (lua_State *L) {
-  luaL_checkudata (L, 1, GENERATOR);
+  sl_lua_check_object (L, 1, GENERATOR);
   lua_pushvalue (L, lua_upvalueindex (1)); /* the operation of that name */
   lua_replace (L, 1);
   lua_call (L, lua_gettop (L) - 1, 1);
@@ -189,7 +189,7 @@ static int generator_one_hot (lua_State *L) {
 }
 
 static int generator_tostring (lua_State *L) {
-  const generator *g = luaL_checkudata (L, 1, GENERATOR);
+  const generator *g = sl_lua_check_object (L, 1, GENERATOR);
   lua_pushfstring (L, "generator: seed %I, %s, %I draws made",
                    (LUAI_UACINT)g->seed, sl_dtype_name (g->dtype),
                    (LUAI_UACINT)g->stream);
@@ -210,6 +210,7 @@ void sl_lua_open_generator (lua_State *L) {
   lua_pushcfunction (L, generator_tostring);
   lua_setfield (L, -2, "__tostring");
   luaL_newlib (L, methods);
+  sl_lua_name_methods (L, GENERATOR, methods);
   for (int i = 0; i < N_DISTRIBUTIONS; i++) {
     lua_pushinteger (L, i);
     lua_pushcclosure (L, generator_draw, 1);

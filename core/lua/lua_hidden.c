@@ -10,20 +10,20 @@ typedef struct box {
 } box;
 
 static box *check_box (lua_State *L) {
-  box *b = luaL_checkudata (L, 1, HIDDEN);
+  box *b = sl_lua_check_object (L, 1, HIDDEN);
   if (b->hidden == NULL) sl_lua_fail (L, "hidden: it has been finished");
   return b;
 }
 
 static int free_box (lua_State *L) {
-  box *b = luaL_checkudata (L, 1, HIDDEN);
+  box *b = sl_lua_check_object (L, 1, HIDDEN);
   sl_hidden_free (b->hidden);
   b->hidden = NULL;
   return 0;
 }
 
 static int free_found (lua_State *L) {
-  sl_hidden_result **found = luaL_checkudata (L, 1, FOUND);
+  sl_hidden_result **found = sl_lua_check_object (L, 1, FOUND);
   sl_hidden_result_free (*found);
   *found = NULL;
   return 0;
@@ -38,7 +38,7 @@ static int hidden_measures (lua_State *L) {
   sl_dtype dtype;
   sl_error e;
   box *b;
-  luaL_checktype (L, 1, LUA_TTABLE);
+  sl_lua_check_type (L, 1, LUA_TTABLE);
   luaL_checkstack (L, 40, what);
   lua_settop (L, 1);
   b = lua_newuserdatauv (L, sizeof *b, 1);
@@ -66,12 +66,12 @@ static int hidden_measures (lua_State *L) {
 /* hidden:add (layer, states (b, t, d), first sample = 1) */
 static int add (lua_State *L) {
   box *b = check_box (L);
-  const lua_Integer layer = luaL_checkinteger (L, 2);
+  const lua_Integer layer = sl_lua_check_integer (L, 2);
   const sl_tensor *x = sl_lua_check_tensor (L, 3);
-  const lua_Integer first = luaL_optinteger (L, 4, 1);
+  const lua_Integer first = sl_lua_opt_integer (L, 4, 1);
   sl_error e;
-  luaL_argcheck (L, layer >= 0 && layer < INT32_MAX, 2, "out of range");
-  luaL_argcheck (L, first >= 1 && first <= UINT32_MAX, 4, "out of range");
+  sl_lua_argument (L, layer >= 0 && layer < INT32_MAX, 2, "out of range");
+  sl_lua_argument (L, first >= 1 && first <= UINT32_MAX, 4, "out of range");
   if (sl_hidden_add (b->hidden, (int)layer, (long)first - 1, x, &e) < 0)
     return sl_lua_raise (L, &e);
   return 0;

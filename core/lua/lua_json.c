@@ -6,7 +6,7 @@
 enum { DEEPEST = 200, MARKS = 2 };
 
 static int json_release (lua_State *L) {
-  json_t **box = luaL_checkudata (L, 1, JSON_HANDLE);
+  json_t **box = sl_lua_check_object (L, 1, JSON_HANDLE);
   json_decref (*box);
   *box = NULL;
   return 0;
@@ -73,10 +73,10 @@ static void push_json (lua_State *L, const json_t *value) {
 ** value, a repeated key, a NUL in a key and deep nesting are errors. */
 static int json_decode_text (lua_State *L) {
   size_t n;
-  const char *text = luaL_checklstring (L, 1, &n);
+  const char *text = sl_lua_check_text (L, 1, &n);
   json_t **box;
   json_error_t trouble;
-  luaL_checktype (L, MARKS, LUA_TTABLE);
+  sl_lua_check_type (L, MARKS, LUA_TTABLE);
   box = lua_newuserdatauv (L, sizeof *box, 0);
   *box = NULL;
   sl_lua_own (L, JSON_HANDLE, json_release);

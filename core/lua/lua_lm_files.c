@@ -15,28 +15,28 @@ typedef struct weight_box {
 } weight_box;
 
 static int file_release (lua_State *L) {
-  sl_weights **box = luaL_checkudata (L, 1, FILE_HANDLE);
+  sl_weights **box = sl_lua_check_object (L, 1, FILE_HANDLE);
   sl_weights_release (*box);
   *box = NULL;
   return 0;
 }
 
 sl_weights *sl_lua_check_weights (lua_State *L, int arg) {
-  sl_weights **box = luaL_checkudata (L, arg, FILE_HANDLE);
-  luaL_argcheck (L, *box != NULL, arg, "this file has been closed");
+  sl_weights **box = sl_lua_check_object (L, arg, FILE_HANDLE);
+  sl_lua_argument (L, *box != NULL, arg, "this file has been closed");
   return *box;
 }
 
 static int weight_release (lua_State *L) {
-  weight_box *box = luaL_checkudata (L, 1, WEIGHT);
+  weight_box *box = sl_lua_check_object (L, 1, WEIGHT);
   sl_weights_release (box->file);
   box->file = NULL;
   return 0;
 }
 
 static weight_box *check_weight (lua_State *L, int arg) {
-  weight_box *box = luaL_checkudata (L, arg, WEIGHT);
-  luaL_argcheck (L, box->file != NULL, arg, "this weight has been closed");
+  weight_box *box = sl_lua_check_object (L, arg, WEIGHT);
+  sl_lua_argument (L, box->file != NULL, arg, "this weight has been closed");
   return box;
 }
 
@@ -73,7 +73,7 @@ static void push_about (lua_State *L, const sl_weight *w) {
 
 /* open (path) -> handle, or nil and a sentence */
 static int files_open (lua_State *L) {
-  const char *path = luaL_checkstring (L, 1);
+  const char *path = sl_lua_check_string (L, 1);
   sl_weights **box = lua_newuserdatauv (L, sizeof *box, 0);
   sl_error e;
   *box = NULL;
@@ -142,7 +142,7 @@ static void push_element (lua_State *L, const sl_gguf_value *v,
 /* handle:value (key) -> number, boolean, string, list of such; or nil */
 static int file_value (lua_State *L) {
   const sl_weights *w = sl_lua_check_weights (L, 1);
-  const char *key = luaL_checkstring (L, 2);
+  const char *key = sl_lua_check_string (L, 2);
   const sl_gguf *g = sl_weights_gguf (w);
   const sl_gguf_value *v = g != NULL ? sl_gguf_find (g, key) : NULL;
   const char *cursor = v != NULL ? v->at : NULL;
@@ -187,7 +187,7 @@ static int file_tensors (lua_State *L) {
 static int file_weight (lua_State *L) {
   sl_weights *file = sl_lua_check_weights (L, 1);
   sl_error e;
-  const sl_weight *w = sl_weights_find (file, luaL_checkstring (L, 2), &e);
+  const sl_weight *w = sl_weights_find (file, sl_lua_check_string (L, 2), &e);
   if (w == NULL) return sl_lua_nil (L, &e);
   if (sl_weight_readable (w, &e) < 0) {
     sl_fail_within (&e, "%s", sl_weights_path (file));
@@ -228,8 +228,8 @@ static void check_part (lua_State *L, const sl_weight *w, const char *what,
 /* w:narrow (start, length), counted from 1: these along the first axis */
 static int weight_narrow (lua_State *L) {
   const weight_box *box = check_weight (L, 1);
-  const lua_Integer first = luaL_checkinteger (L, 2);
-  const lua_Integer n = luaL_checkinteger (L, 3);
+  const lua_Integer first = sl_lua_check_integer (L, 2);
+  const lua_Integer n = sl_lua_check_integer (L, 3);
   sl_weight part;
   check_part (L, &box->weight, "narrow", first, n);
   part = sl_weight_narrow (&box->weight, (ptrdiff_t)first - 1, (ptrdiff_t)n);
@@ -239,7 +239,7 @@ static int weight_narrow (lua_State *L) {
 /* w:select (i), counted from 1: this one, without the first axis */
 static int weight_select (lua_State *L) {
   const weight_box *box = check_weight (L, 1);
-  const lua_Integer i = luaL_checkinteger (L, 2);
+  const lua_Integer i = sl_lua_check_integer (L, 2);
   sl_weight part;
   check_part (L, &box->weight, "select", i, 1);
   part = sl_weight_select (&box->weight, (ptrdiff_t)i - 1);
@@ -260,7 +260,7 @@ static int weight_nonfinite (lua_State *L) {
 }
 
 static int weight_tostring (lua_State *L) {
-  const weight_box *box = luaL_checkudata (L, 1, WEIGHT);
+  const weight_box *box = sl_lua_check_object (L, 1, WEIGHT);
   char shape[SL_SHAPE_TEXT];
   if (box->file == NULL)
     lua_pushliteral (L, "weight (closed)");
@@ -275,7 +275,7 @@ static int weight_tostring (lua_State *L) {
 /* A method (upvalue 1) or a field of the weight. */
 static int weight_index (lua_State *L) {
   enum { ROOM = 24 };
-  const char *names[ROOM], *name = luaL_checkstring (L, 2);
+  const char *names[ROOM], *name = sl_lua_check_string (L, 2);
   size_t n = 0;
   sl_error e;
   lua_settop (L, 2);

@@ -9,7 +9,7 @@
 #define INTERNED "sinklab.mechanisms"
 
 const sl_mechanism *sl_lua_check_mechanism (lua_State *L, int index) {
-  return *(const sl_mechanism **)luaL_checkudata (L, index, MECHANISM);
+  return *(const sl_mechanism **)sl_lua_check_object (L, index, MECHANISM);
 }
 
 const sl_mechanism *sl_lua_mechanism (lua_State *L, int table,
@@ -104,8 +104,8 @@ static void set_lists (lua_State *L, const sl_mechanism *m) {
 /* mechanism:params_count (d_head): numbers of parameters of one head. */
 static int params_count (lua_State *L) {
   const sl_mechanism *m = sl_lua_check_mechanism (L, 1);
-  const lua_Integer d = luaL_checkinteger (L, 2);
-  luaL_argcheck (L, d >= 1 && d <= INT_MAX, 2, "d_head must be 1 or more");
+  const lua_Integer d = sl_lua_check_integer (L, 2);
+  sl_lua_argument (L, d >= 1 && d <= INT_MAX, 2, "d_head must be 1 or more");
   lua_pushinteger (L, sl_mechanism_params (m, (int)d));
   return 1;
 }
@@ -114,11 +114,12 @@ static int params_count (lua_State *L) {
 ** sequences of t tokens. */
 static int output_width (lua_State *L) {
   const sl_mechanism *m = sl_lua_check_mechanism (L, 1);
-  const lua_Integer d = luaL_checkinteger (L, 2), t = luaL_checkinteger (L, 3);
+  const lua_Integer d = sl_lua_check_integer (L, 2),
+                    t = sl_lua_check_integer (L, 3);
   sl_error e;
   int width;
-  luaL_argcheck (L, d >= 1 && d <= INT_MAX, 2, "d_head must be 1 or more");
-  luaL_argcheck (L, t >= 1 && t <= INT_MAX / 2, 3, "t must be 1 or more");
+  sl_lua_argument (L, d >= 1 && d <= INT_MAX, 2, "d_head must be 1 or more");
+  sl_lua_argument (L, t >= 1 && t <= INT_MAX / 2, 3, "t must be 1 or more");
   width = sl_mechanism_output (m, (int)d, (int)t, &e);
   if (width < 0) return sl_lua_raise (L, &e);
   lua_pushinteger (L, width);
@@ -251,7 +252,7 @@ static int mechanism (lua_State *L) {
   sl_setting *s = NULL;
   int n = 0;
   sl_error e;
-  if (has_options) luaL_checktype (L, 2, LUA_TTABLE);
+  if (has_options) sl_lua_check_type (L, 2, LUA_TTABLE);
   l = sl_lua_plugin (L, name);
   if (has_options) {
     size_t count = 0;

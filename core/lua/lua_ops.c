@@ -132,7 +132,7 @@ static void read_along (lua_State *L, arguments *a) {
     sl_lua_fail (L, "%s: input 1 must be a tensor, got %s", a->op->name,
                  luaL_typename (L, 1));
   x = sl_lua_check_tensor (L, 1);
-  luaL_checkinteger (L, 2);
+  sl_lua_check_integer (L, 2);
   a->attr.axis = sl_lua_check_axis (L, 2, x, a->op->name);
   lua_remove (L, 2);
   read_inputs_only (L, a);
@@ -222,10 +222,8 @@ static int negate (lua_State *L) {
 
 static const struct {
   const char *event, *op;
-  lua_CFunction f;
-} operators[] = { { "__add", "add", call }, { "__sub", "sub", call },
-                  { "__mul", "mul", call }, { "__div", "div", call },
-                  { "__pow", "pow", call }, { "__unm", "neg", negate } };
+} operators[] = { { "__add", "add" }, { "__sub", "sub" }, { "__mul", "mul" },
+                  { "__div", "div" }, { "__pow", "pow" }, { "__unm", "neg" } };
 
 /* The functions into the table on top of the stack. */
 void sl_lua_open_ops (lua_State *L) {
@@ -237,14 +235,13 @@ void sl_lua_open_ops (lua_State *L) {
     if (op->attr_size > ATTR_BYTES)
       luaL_error (L, "%s: attributes of more than %d bytes", op->name,
                   ATTR_BYTES);
+    lua_pushinteger (L, i);
+    lua_pushcclosure (L, strcmp (op->name, "neg") == 0 ? negate : call, 1);
     for (size_t k = 0; k < sizeof operators / sizeof *operators; k++)
       if (strcmp (operators[k].op, op->name) == 0) {
-        lua_pushinteger (L, i);
-        lua_pushcclosure (L, operators[k].f, 1);
-        lua_setfield (L, -3, operators[k].event);
+        lua_pushvalue (L, -1);
+        lua_setfield (L, -4, operators[k].event);
       }
-    lua_pushinteger (L, i);
-    lua_pushcclosure (L, call, 1);
     if (!(op->flags & SL_OP_FUNCTION)) {
       lua_pushvalue (L, -1);
       lua_setfield (L, -3, op->name);

@@ -12,12 +12,12 @@
 /* ---- figures ---- */
 
 static sl_figure **box_of (lua_State *L, int index) {
-  return luaL_checkudata (L, index, FIGURE);
+  return sl_lua_check_object (L, index, FIGURE);
 }
 
 static sl_figure *check_figure (lua_State *L, int index) {
   sl_figure *f = *box_of (L, index);
-  luaL_argcheck (L, f, index, "this figure has been closed");
+  sl_lua_argument (L, f != NULL, index, "this figure has been closed");
   return f;
 }
 
@@ -149,7 +149,7 @@ static int figure_new (lua_State *L) {
   sl_error e;
   const char *what;
   size_t n;
-  luaL_checktype (L, 1, LUA_TTABLE);
+  sl_lua_check_type (L, 1, LUA_TTABLE);
   lua_settop (L, 1);
   what = sl_lua_string (L, 1, "figure", "what", "figure");
   spec.title = sl_lua_string (L, 1, what, "title", NULL);
@@ -186,7 +186,7 @@ static int figure_new (lua_State *L) {
 ** written. A path without .png, .svg or .pdf raises. */
 static int figure_save (lua_State *L) {
   sl_figure *f = check_figure (L, 1);
-  const char *path = luaL_checkstring (L, 2);
+  const char *path = sl_lua_check_string (L, 2);
   sl_error e;
   if (sl_figure_check_path (path, &e)) return sl_lua_raise (L, &e);
   if (sl_figure_save (f, path, &e)) return sl_lua_nil (L, &e);
@@ -196,7 +196,7 @@ static int figure_save (lua_State *L) {
 
 /* Text from core, freed when Lua has taken it or raised. */
 static int text_release (lua_State *L) {
-  char **box = luaL_checkudata (L, 1, TEXT), *text = *box;
+  char **box = sl_lua_check_object (L, 1, TEXT), *text = *box;
   *box = NULL;
   sl_free (text);
   return 0;
@@ -223,9 +223,9 @@ static int push_text (lua_State *L, const sl_figure *f, sl_text_style style) {
 static int figure_text (lua_State *L) {
   sl_figure *f = check_figure (L, 1);
   sl_text_style style = sl_text_style_for (STDOUT_FILENO);
-  lua_Integer columns = luaL_optinteger (L, 2, style.columns);
-  luaL_argcheck (L, columns >= SL_LEAST_COLUMNS && columns <= SL_MOST_COLUMNS,
-                 2, "20 to 1000 columns are allowed");
+  lua_Integer columns = sl_lua_opt_integer (L, 2, style.columns);
+  sl_lua_argument (L, columns >= SL_LEAST_COLUMNS && columns <= SL_MOST_COLUMNS,
+                   2, "20 to 1000 columns are allowed");
   style.columns = (int)columns;
   return push_text (L, f, style);
 }

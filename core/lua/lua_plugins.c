@@ -7,7 +7,7 @@
 #define FOUND_HANDLE "sinklab.plugins_found"
 
 static int found_release (lua_State *L) {
-  sl_found **box = luaL_checkudata (L, 1, FOUND_HANDLE);
+  sl_found **box = sl_lua_check_object (L, 1, FOUND_HANDLE);
   sl_free (*box);
   *box = NULL;
   return 0;
@@ -160,7 +160,7 @@ static void set_inputs (lua_State *L, const sl_input *p) {
 ** parameters and inputs that it has by default. 'try': a child tries it first,
 ** also if it came with sinklab. */
 static int plugin (lua_State *L) {
-  const char *name = luaL_checkstring (L, 1);
+  const char *name = sl_lua_check_string (L, 1);
   const sl_loaded *loaded;
   const sl_mechanism *m;
   const sl_plugin *p;

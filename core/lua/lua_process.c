@@ -9,8 +9,8 @@
 enum { MOST_ARGUMENTS = 32, MOST_PROCESSES = 4096 };
 
 static sl_process **check_process (lua_State *L, int index) {
-  sl_process **box = luaL_checkudata (L, index, PROCESS);
-  luaL_argcheck (L, *box != NULL, index, "this process has been stopped");
+  sl_process **box = sl_lua_check_object (L, index, PROCESS);
+  sl_lua_argument (L, *box != NULL, index, "this process has been stopped");
   return box;
 }
 
@@ -21,9 +21,9 @@ static int process_start (lua_State *L) {
   const int n = lua_gettop (L);
   sl_process **box;
   sl_error e;
-  luaL_argcheck (L, n <= MOST_ARGUMENTS, 1, "too many arguments");
+  sl_lua_argument (L, n <= MOST_ARGUMENTS, 1, "too many arguments");
   for (int i = 1; i <= n; i++)
-    argv[i] = (char *)(uintptr_t)luaL_checkstring (L, i);
+    argv[i] = (char *)(uintptr_t)sl_lua_check_string (L, i);
   if (sl_executable_file (file, sizeof file, &e) < 0) return sl_lua_nil (L, &e);
   box = lua_newuserdatauv (L, sizeof *box, 0);
   *box = NULL;
@@ -42,7 +42,7 @@ static int outcome (lua_State *L, int status, const sl_error *e) {
 static int process_send (lua_State *L) {
   sl_process **box = check_process (L, 1);
   size_t n;
-  const char *text = luaL_checklstring (L, 2, &n);
+  const char *text = sl_lua_check_text (L, 2, &n);
   sl_error e;
   return outcome (L, sl_process_send (*box, text, n, &e), &e);
 }
@@ -75,7 +75,7 @@ static int process_stop (lua_State *L) {
 }
 
 static int process_collect (lua_State *L) {
-  sl_process **box = luaL_checkudata (L, 1, PROCESS), *p = *box;
+  sl_process **box = sl_lua_check_object (L, 1, PROCESS), *p = *box;
   char how[128];
   *box = NULL;
   sl_process_stop (p, how, sizeof how);
@@ -85,17 +85,17 @@ static int process_collect (lua_State *L) {
 /* process_wait (list, seconds) -> the index of a process with a message to
 ** receive; nil: there was none within that time, or a signal came */
 static int process_wait (lua_State *L) {
-  const double seconds = luaL_checknumber (L, 2);
-  const lua_Integer n = (luaL_checktype (L, 1, LUA_TTABLE), luaL_len (L, 1));
+  const double seconds = sl_lua_check_number (L, 2);
+  const lua_Integer n = (sl_lua_check_type (L, 1, LUA_TTABLE), luaL_len (L, 1));
   sl_process **list;
   int found;
-  luaL_argcheck (L, n >= 0 && n <= MOST_PROCESSES, 1, "too many processes");
+  sl_lua_argument (L, n >= 0 && n <= MOST_PROCESSES, 1, "too many processes");
   list = lua_newuserdatauv (L, (size_t)(n + 1) * sizeof *list, 0);
   for (lua_Integer i = 0; i < n; i++) {
     sl_process **box;
     lua_rawgeti (L, 1, i + 1);
     box = luaL_testudata (L, -1, PROCESS);
-    luaL_argcheck (L, box && *box, 1, "expected processes that run");
+    sl_lua_argument (L, box && *box, 1, "expected processes that run");
     list[i] = *box;
     lua_pop (L, 1); /* the list keeps it */
   }
@@ -127,7 +127,7 @@ static int parent_receive (lua_State *L) {
 
 static int parent_send (lua_State *L) {
   size_t n;
-  const char *text = luaL_checklstring (L, 1, &n);
+  const char *text = sl_lua_check_text (L, 1, &n);
   sl_error e;
   return outcome (L, sl_parent_send (text, n, &e), &e);
 }

@@ -9,7 +9,7 @@
 /* Recording. */
 
 static int program_release (lua_State *L) {
-  sl_program **box = luaL_checkudata (L, 1, SL_LUA_PROGRAM);
+  sl_program **box = sl_lua_check_object (L, 1, SL_LUA_PROGRAM);
   sl_program *p = *box;
   *box = NULL;
   sl_program_free (p);
@@ -20,7 +20,7 @@ static int program_release (lua_State *L) {
 ** error in it the program, which the script does not get, is freed. The box is user
 ** value 1. */
 static int recording_close (lua_State *L) {
-  int *done = luaL_checkudata (L, 1, RECORDING);
+  int *done = sl_lua_check_object (L, 1, RECORDING);
   sl_program **box;
   lua_getiuservalue (L, 1, 1);
   box = lua_touserdata (L, -1);
@@ -38,7 +38,7 @@ static int program_record (lua_State *L) {
   sl_program **box;
   sl_error e;
   int n = lua_gettop (L), *done;
-  luaL_checktype (L, 1, LUA_TFUNCTION);
+  sl_lua_check_type (L, 1, LUA_TFUNCTION);
   luaL_checkstack (L, 8, "record");
   done = lua_newuserdatauv (L, sizeof *done, 1);
   *done = 0;
@@ -128,7 +128,7 @@ static int program_len (lua_State *L) {
 }
 
 static int program_tostring (lua_State *L) {
-  sl_program **box = luaL_checkudata (L, 1, SL_LUA_PROGRAM);
+  sl_program **box = sl_lua_check_object (L, 1, SL_LUA_PROGRAM);
   if (*box == NULL)
     lua_pushliteral (L, "program (closed)");
   else
@@ -145,18 +145,18 @@ typedef struct replica_box {
 } replica_box;
 
 static int replica_release (lua_State *L) {
-  replica_box *box = luaL_checkudata (L, 1, REPLICA);
+  replica_box *box = sl_lua_check_object (L, 1, REPLICA);
   sl_replica *r = box->replica;
-  luaL_argcheck (L, !box->busy, 1, "this replica is running");
+  sl_lua_argument (L, !box->busy, 1, "this replica is running");
   box->replica = NULL;
   sl_replica_free (r);
   return 0;
 }
 
 static replica_box *check_replica (lua_State *L) {
-  replica_box *box = luaL_checkudata (L, 1, REPLICA);
-  luaL_argcheck (L, box->replica, 1, "this replica has been closed");
-  luaL_argcheck (L, !box->busy, 1, "this replica is running");
+  replica_box *box = sl_lua_check_object (L, 1, REPLICA);
+  sl_lua_argument (L, box->replica != NULL, 1, "this replica has been closed");
+  sl_lua_argument (L, !box->busy, 1, "this replica is running");
   return box;
 }
 
@@ -209,7 +209,7 @@ static int replica_forward (lua_State *L) {
 ** loss */
 static int replica_backward (lua_State *L) {
   const replica_box *box = check_replica (L);
-  sl_replica_backward (box->replica, luaL_optnumber (L, 2, 1));
+  sl_replica_backward (box->replica, sl_lua_opt_number (L, 2, 1));
   lua_settop (L, 1);
   return 1;
 }
@@ -290,7 +290,7 @@ static int replica_set (lua_State *L) {
 }
 
 static int replica_tostring (lua_State *L) {
-  const replica_box *box = luaL_checkudata (L, 1, REPLICA);
+  const replica_box *box = sl_lua_check_object (L, 1, REPLICA);
   if (box->replica == NULL)
     lua_pushliteral (L, "replica (closed)");
   else

@@ -8,7 +8,7 @@
 
 /* What was measured, owned until it has been turned into tables. */
 static int release (lua_State *L) {
-  sl_sinks **found = luaL_checkudata (L, 1, FOUND);
+  sl_sinks **found = sl_lua_check_object (L, 1, FOUND);
   sl_sinks *s = *found;
   *found = NULL;
   sl_sinks_free (s);
@@ -65,7 +65,7 @@ static int measure_sinks (lua_State *L) {
   sl_dtype dtype;
   sl_error e;
   int n;
-  luaL_checktype (L, 1, LUA_TTABLE);
+  sl_lua_check_type (L, 1, LUA_TTABLE);
   luaL_checkstack (L, 40, what);
   lua_settop (L, 1);
   lua_newtable (L); /* 2: keeps arrays alive */
@@ -104,7 +104,7 @@ static int row_classes (lua_State *L) {
   sl_error e;
   ptrdiff_t dim[2];
   double *x;
-  luaL_checktype (L, 1, LUA_TTABLE);
+  sl_lua_check_type (L, 1, LUA_TTABLE);
   luaL_checkstack (L, 40, what);
   lua_settop (L, 1);
   lua_newtable (L); /* 2: keeps arrays alive */
@@ -133,7 +133,7 @@ typedef struct box {
 } box;
 
 static box *check_box (lua_State *L) {
-  box *b = luaL_checkudata (L, 1, COLLECTOR);
+  box *b = sl_lua_check_object (L, 1, COLLECTOR);
   if (b->collector == NULL)
     sl_lua_fail (L, "sink_collector: it has been finished");
   return b;
@@ -145,7 +145,7 @@ static void stop_watching (lua_State *L, box *b) {
 }
 
 static int free_box (lua_State *L) {
-  box *b = luaL_checkudata (L, 1, COLLECTOR);
+  box *b = sl_lua_check_object (L, 1, COLLECTOR);
   stop_watching (L, b);
   sl_collect_free (b->collector);
   b->collector = NULL;
@@ -160,7 +160,7 @@ static int sink_collector (lua_State *L) {
   sl_collect_spec spec = { .parts = 1, .calls = 1 };
   box *b;
   sl_error e;
-  luaL_checktype (L, 1, LUA_TTABLE);
+  sl_lua_check_type (L, 1, LUA_TTABLE);
   luaL_checkstack (L, 40, what);
   lua_settop (L, 1);
   b = lua_newuserdatauv (L, sizeof *b, 2);
@@ -190,8 +190,8 @@ static int sink_collector (lua_State *L) {
 
 /* A place 1 .. most, from 0. */
 static long index_argument (lua_State *L, int arg, long most) {
-  const lua_Integer n = luaL_checkinteger (L, arg);
-  luaL_argcheck (L, n >= 1 && n <= most, arg, "out of range");
+  const lua_Integer n = sl_lua_check_integer (L, arg);
+  sl_lua_argument (L, n >= 1 && n <= most, arg, "out of range");
   return (long)n - 1;
 }
 
@@ -207,7 +207,8 @@ static int collector_begin (lua_State *L) {
   const int head = (int)index_argument (L, 5, b->measuring.heads);
   if (c->observer != NULL)
     return sl_lua_fail (L, "sink_collector: another one is watching already");
-  luaL_argcheck (L, first + n <= b->samples, 3, "more than there are samples");
+  sl_lua_argument (L, first + n <= b->samples, 3,
+                   "more than there are samples");
   sl_collect_begin (b->collector, 0, first, n);
   sl_collect_calls (b->collector, 0, layer, head);
   c->observer = (void *)(uintptr_t)sl_collect_observer (b->collector, 0);
@@ -221,7 +222,7 @@ static int collector_begin (lua_State *L) {
 ** finish will refuse. */
 static int collector_done (lua_State *L) {
   box *b = check_box (L);
-  if (b->failed == 0) b->failed = (long)luaL_optinteger (L, 2, 0);
+  if (b->failed == 0) b->failed = (long)sl_lua_opt_integer (L, 2, 0);
   stop_watching (L, b);
   sl_collect_end (b->collector, 0);
   for (int l = 0; l < b->measuring.layers; l++)

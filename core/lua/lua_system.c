@@ -22,17 +22,13 @@
 
 /* raise (text): an error at the nearest line outside the library. */
 static int system_raise (lua_State *L) {
-  luaL_checkstring (L, 1);
-  lua_settop (L, 1);
-  sl_lua_push_where (L);
-  lua_insert (L, 1);
-  lua_concat (L, 2);
+  sl_lua_blame (L, sl_lua_check_string (L, 1));
   return lua_error (L);
 }
 
 /* quit (status): end the script now, without a message. */
 static int system_quit (lua_State *L) {
-  int status = (int)luaL_checkinteger (L, 1);
+  int status = (int)sl_lua_check_integer (L, 1);
   int *box = lua_newuserdatauv (L, sizeof *box, 0);
   *box = status;
   luaL_newmetatable (L, SL_LUA_QUIT);
@@ -64,15 +60,15 @@ static int system_pending_interrupt (lua_State *L) {
 
 /* nearest (word, names) -> the name to suggest for a misspelt word, or nil. */
 static int system_nearest (lua_State *L) {
-  const char *word = luaL_checkstring (L, 1), **names;
+  const char *word = sl_lua_check_string (L, 1), **names;
   lua_Integer n;
-  luaL_checktype (L, 2, LUA_TTABLE);
+  sl_lua_check_type (L, 2, LUA_TTABLE);
   n = luaL_len (L, 2);
-  luaL_argcheck (L, n >= 0 && n < 100000, 2, "too many names");
+  sl_lua_argument (L, n >= 0 && n < 100000, 2, "too many names");
   names = lua_newuserdatauv (L, (size_t)(n + 1) * sizeof *names, 0);
   for (lua_Integer i = 0; i < n; i++) {
-    luaL_argcheck (L, lua_rawgeti (L, 2, i + 1) == LUA_TSTRING, 2,
-                   "expected a list of strings");
+    sl_lua_argument (L, lua_rawgeti (L, 2, i + 1) == LUA_TSTRING, 2,
+                     "expected a list of strings");
     names[i] = lua_tostring (L, -1); /* kept alive by the list */
     lua_pop (L, 1);
   }
@@ -88,7 +84,7 @@ static int system_clock (lua_State *L) {
 
 /* utc ([format]) -> the time of day; the default is "2026-01-31T12:00:00Z". */
 static int system_utc (lua_State *L) {
-  const char *format = luaL_optstring (L, 1, "%Y-%m-%dT%H:%M:%SZ");
+  const char *format = sl_lua_opt_string (L, 1, "%Y-%m-%dT%H:%M:%SZ");
   time_t now = time (NULL);
   struct tm parts;
   char text[128];
@@ -188,8 +184,8 @@ static int outcome (lua_State *L, int status, const sl_error *e) {
 
 static int system_file_write (lua_State *L) {
   size_t n;
-  const char *path = luaL_checkstring (L, 1);
-  const char *data = luaL_checklstring (L, 2, &n);
+  const char *path = sl_lua_check_string (L, 1);
+  const char *data = sl_lua_check_text (L, 2, &n);
   sl_error e;
   return outcome (L, sl_file_write (path, data, n, &e), &e);
 }
@@ -198,7 +194,7 @@ static int system_file_write (lua_State *L) {
 static int system_file_read (lua_State *L) {
   sl_error e;
   size_t n;
-  char *data = sl_file_read (luaL_checkstring (L, 1), 0, &n, &e);
+  char *data = sl_file_read (sl_lua_check_string (L, 1), 0, &n, &e);
   if (!data) return sl_lua_nil (L, &e);
   sl_lua_push_bytes (L, data, n);
   return 1;
@@ -206,13 +202,13 @@ static int system_file_read (lua_State *L) {
 
 static int system_make_folders (lua_State *L) {
   sl_error e;
-  return outcome (L, sl_make_folders (luaL_checkstring (L, 1), &e), &e);
+  return outcome (L, sl_make_folders (sl_lua_check_string (L, 1), &e), &e);
 }
 
 /* make_folder (path) -> true if it is new, false if the name is taken. */
 static int system_make_folder (lua_State *L) {
   sl_error e;
-  int made = sl_make_folder (luaL_checkstring (L, 1), &e);
+  int made = sl_make_folder (sl_lua_check_string (L, 1), &e);
   if (made < 0) return sl_lua_nil (L, &e);
   lua_pushboolean (L, made);
   return 1;
@@ -222,33 +218,33 @@ static int system_make_folder (lua_State *L) {
 static int system_file_stamp (lua_State *L) {
   char stamp[128];
   sl_error e;
-  if (sl_file_stamp (luaL_checkstring (L, 1), stamp, sizeof stamp, &e) != 0)
+  if (sl_file_stamp (sl_lua_check_string (L, 1), stamp, sizeof stamp, &e) != 0)
     return sl_lua_nil (L, &e);
   lua_pushstring (L, stamp);
   return 1;
 }
 
 static int system_file_exists (lua_State *L) {
-  lua_pushboolean (L, sl_file_exists (luaL_checkstring (L, 1)));
+  lua_pushboolean (L, sl_file_exists (sl_lua_check_string (L, 1)));
   return 1;
 }
 
 static int system_folder_exists (lua_State *L) {
-  lua_pushboolean (L, sl_folder_exists (luaL_checkstring (L, 1)));
+  lua_pushboolean (L, sl_folder_exists (sl_lua_check_string (L, 1)));
   return 1;
 }
 
 static int system_sha256 (lua_State *L) {
   char digits[65];
   sl_error e;
-  if (sl_file_sha256 (luaL_checkstring (L, 1), digits, &e) != 0)
+  if (sl_file_sha256 (sl_lua_check_string (L, 1), digits, &e) != 0)
     return sl_lua_nil (L, &e);
   lua_pushstring (L, digits);
   return 1;
 }
 
 static int folder_close (lua_State *L) {
-  DIR **box = luaL_checkudata (L, 1, FOLDER_HANDLE);
+  DIR **box = sl_lua_check_object (L, 1, FOLDER_HANDLE);
   if (*box) closedir (*box);
   *box = NULL;
   return 0;
@@ -256,7 +252,7 @@ static int folder_close (lua_State *L) {
 
 /* folder (path) -> the names in it, without "." and "..", unsorted. */
 static int system_folder (lua_State *L) {
-  const char *path = luaL_checkstring (L, 1);
+  const char *path = sl_lua_check_string (L, 1);
   DIR **box = lua_newuserdatauv (L, sizeof *box, 0);
   const struct dirent *entry;
   *box = NULL;
@@ -281,13 +277,13 @@ static int system_folder (lua_State *L) {
 
 static int system_remove_tree (lua_State *L) {
   sl_error e;
-  return outcome (L, sl_remove_tree (luaL_checkstring (L, 1), &e), &e);
+  return outcome (L, sl_remove_tree (sl_lua_check_string (L, 1), &e), &e);
 }
 
 /* The lock of a folder; its path is the user value. */
 
 static int lock_release (lua_State *L) {
-  int *lock = luaL_checkudata (L, 1, LOCK_HANDLE);
+  int *lock = sl_lua_check_object (L, 1, LOCK_HANDLE);
   lua_getiuservalue (L, 1, 1);
   if (*lock >= 0) sl_folder_unlock (lua_tostring (L, -1), *lock);
   *lock = -1;
@@ -297,7 +293,7 @@ static int lock_release (lua_State *L) {
 /* lock_folder (path) -> a lock, released by lock:release () or with the object;
 ** or nil, a sentence, and whether somebody else holds it. */
 static int system_lock_folder (lua_State *L) {
-  const char *path = luaL_checkstring (L, 1);
+  const char *path = sl_lua_check_string (L, 1);
   int *lock = lua_newuserdatauv (L, sizeof *lock, 1), held;
   sl_error e;
   *lock = -1;
@@ -312,7 +308,7 @@ static int system_lock_folder (lua_State *L) {
 }
 
 static int system_folder_locked (lua_State *L) {
-  lua_pushboolean (L, sl_folder_locked (luaL_checkstring (L, 1)));
+  lua_pushboolean (L, sl_folder_locked (sl_lua_check_string (L, 1)));
   return 1;
 }
 
@@ -327,7 +323,7 @@ static int system_this_process (lua_State *L) {
 
 /* process_lives (number) -> whether this machine has such a process. */
 static int system_process_lives (lua_State *L) {
-  lua_Integer pid = luaL_checkinteger (L, 1);
+  lua_Integer pid = sl_lua_check_integer (L, 1);
   lua_pushboolean (L, pid > 0 && pid <= INT_MAX &&
                           (kill ((pid_t)pid, 0) == 0 || errno != ESRCH));
   return 1;
@@ -336,6 +332,7 @@ static int system_process_lives (lua_State *L) {
 void sl_lua_open_system (lua_State *L) {
   static const luaL_Reg functions[] = {
     { "raise", system_raise },
+    { "name", sl_lua_name },
     { "quit", system_quit },
     { "interrupted", system_interrupted },
     { "stop_if_interrupted", system_stop_if_interrupted },

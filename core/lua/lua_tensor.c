@@ -88,13 +88,13 @@ static int tensor_ones (lua_State *L) {
   return filled (L, "ones", 1, 2);
 }
 static int tensor_full (lua_State *L) {
-  return filled (L, "full", luaL_checknumber (L, 2), 3);
+  return filled (L, "full", sl_lua_check_number (L, 2), 3);
 }
 
 /* arange (n, [dtype]) -> 0, 1, ... n - 1 */
 static int tensor_arange (lua_State *L) {
   ptrdiff_t dim[SL_MAX_DIMS];
-  luaL_checkinteger (L, 1);
+  sl_lua_check_integer (L, 1);
   sl_lua_check_shape (L, 1, 0, dim, "arange");
   return sl_lua_new_arange (L, sl_lua_opt_dtype (L, 2, SL_F32), dim[0]);
 }
@@ -131,7 +131,7 @@ static sl_view element (lua_State *L, const sl_tensor *t, int extra,
     sl_lua_fail (L, "%s: got %d indices for shape %s", what,
                  lua_gettop (L) - 1 - extra, shape);
   for (int i = 0; i < t->ndim; i++) {
-    lua_Integer index = luaL_checkinteger (L, 2 + i);
+    lua_Integer index = sl_lua_check_integer (L, 2 + i);
     lua_Integer at = index < 0 ? index + t->dim[i] : index - 1;
     if (index == 0 || at < 0 || at >= t->dim[i])
       sl_lua_fail (L, "%s: index %lld on axis %d is outside shape %s", what,
@@ -156,7 +156,7 @@ static int tensor_get (lua_State *L) {
 static int tensor_set (lua_State *L) {
   const sl_tensor *t = sl_lua_check_tensor (L, 1);
   sl_view v = element (L, t, 1, "set");
-  const double x = luaL_checknumber (L, 2 + t->ndim);
+  const double x = sl_lua_check_number (L, 2 + t->ndim);
   sl_lua_not_recorded (L, t, "set");
   sl_view_set (&v, t->storage->dtype, 0, x);
   lua_settop (L, 1);
@@ -166,7 +166,7 @@ static int tensor_set (lua_State *L) {
 /* t:fill (x) -> t */
 static int tensor_fill (lua_State *L) {
   sl_tensor *t = sl_lua_check_tensor (L, 1);
-  double x = luaL_checknumber (L, 2);
+  double x = sl_lua_check_number (L, 2);
   sl_lua_not_recorded (L, t, "fill");
   sl_tensor_fill (t, x);
   lua_settop (L, 1);
@@ -197,7 +197,7 @@ static int tensor_to (lua_State *L) {
   sl_tensor *t = sl_lua_check_tensor (L, 1), *copy;
   sl_dtype dtype;
   sl_error e;
-  luaL_checkstring (L, 2);
+  sl_lua_check_string (L, 2);
   dtype = sl_lua_opt_dtype (L, 2, SL_F32);
   lua_settop (L, 1);
   if (dtype == t->storage->dtype) return 1;
@@ -311,7 +311,7 @@ static int tensor_index (lua_State *L) {
 }
 
 static int tensor_tostring (lua_State *L) {
-  sl_tensor **box = luaL_checkudata (L, 1, SL_LUA_TENSOR);
+  sl_tensor **box = sl_lua_check_object (L, 1, SL_LUA_TENSOR);
   char *text;
   luaL_Buffer b;
   if (*box == NULL) {
@@ -347,6 +347,7 @@ static int tensor_eq (lua_State *L) {
 void sl_lua_tensor_methods (lua_State *L, const luaL_Reg *methods) {
   lua_getfield (L, -1, "methods");
   luaL_setfuncs (L, methods, 0);
+  sl_lua_name_methods (L, SL_LUA_TENSOR, methods);
   lua_pop (L, 1);
 }
 

@@ -17,7 +17,7 @@ static int saved (lua_State *L, int status, const sl_error *e) {
 /* load_npy (path) -> tensor, or nil and a sentence */
 static int files_load_npy (lua_State *L) {
   sl_error e;
-  sl_tensor *t = sl_npy_read (luaL_checkstring (L, 1), &e);
+  sl_tensor *t = sl_npy_read (sl_lua_check_string (L, 1), &e);
   if (t == NULL) return sl_lua_nil (L, &e);
   sl_lua_push_tensor (L, t);
   return 1;
@@ -27,13 +27,13 @@ static int files_load_npy (lua_State *L) {
 static int files_save_npy (lua_State *L) {
   sl_error e;
   const sl_tensor *t = sl_lua_check_tensor (L, 2);
-  return saved (L, sl_npy_write (luaL_checkstring (L, 1), t, &e), &e);
+  return saved (L, sl_npy_write (sl_lua_check_string (L, 1), t, &e), &e);
 }
 
 static int method_save_npy (lua_State *L) {
   sl_error e;
   const sl_tensor *t = sl_lua_check_tensor (L, 1);
-  return saved (L, sl_npy_write (luaL_checkstring (L, 2), t, &e), &e);
+  return saved (L, sl_npy_write (sl_lua_check_string (L, 2), t, &e), &e);
 }
 
 /* Raise for the string at 'index' if it has a NUL, with which files end it. */
@@ -82,12 +82,13 @@ static int by_key (const void *a, const void *b) {
 static int save_tensors (lua_State *L, const char *what, int with_meta,
                          int (*write) (const char *path, const sl_tensors *s,
                                        sl_error *e)) {
-  const char *path = luaL_checkstring (L, 1);
+  const char *path = sl_lua_check_string (L, 1);
   sl_tensors s = { 0 };
   sl_error e;
   size_t n, n_meta = 0;
-  luaL_checktype (L, 2, LUA_TTABLE);
-  if (with_meta && !lua_isnoneornil (L, 3)) luaL_checktype (L, 3, LUA_TTABLE);
+  sl_lua_check_type (L, 2, LUA_TTABLE);
+  if (with_meta && !lua_isnoneornil (L, 3))
+    sl_lua_check_type (L, 3, LUA_TTABLE);
   lua_settop (L, with_meta ? 3 : 2);
   n = entries (L, what, 2, 0);
   if (lua_istable (L, 3)) n_meta = entries (L, what, 3, 1);
@@ -125,14 +126,14 @@ static int files_save_npz (lua_State *L) {
 }
 
 static int tensors_release (lua_State *L) {
-  sl_tensors_free (luaL_checkudata (L, 1, TENSORS_HANDLE));
+  sl_tensors_free (sl_lua_check_object (L, 1, TENSORS_HANDLE));
   return 0;
 }
 
 static int load_tensors (lua_State *L,
                          int (*read) (const char *path, sl_tensors *s,
                                       sl_error *e)) {
-  const char *path = luaL_checkstring (L, 1);
+  const char *path = sl_lua_check_string (L, 1);
   sl_tensors *s = lua_newuserdatauv (L, sizeof *s, 0);
   sl_error e;
   *s = (sl_tensors){ 0 };

@@ -7,15 +7,15 @@
 #define TOKENIZER "sinklab.lm.tokenizer"
 
 static int tokenizer_release (lua_State *L) {
-  sl_tokenizer **box = luaL_checkudata (L, 1, TOKENIZER);
+  sl_tokenizer **box = sl_lua_check_object (L, 1, TOKENIZER);
   sl_tokenizer_free (*box);
   *box = NULL;
   return 0;
 }
 
 static sl_tokenizer *check_tokenizer (lua_State *L) {
-  sl_tokenizer **box = luaL_checkudata (L, 1, TOKENIZER);
-  luaL_argcheck (L, *box != NULL, 1, "this tokenizer has been closed");
+  sl_tokenizer **box = sl_lua_check_object (L, 1, TOKENIZER);
+  sl_lua_argument (L, *box != NULL, 1, "this tokenizer has been closed");
   return *box;
 }
 
@@ -91,7 +91,7 @@ static ids_box *push_box (lua_State *L) {
 static int tokenizer_encode (lua_State *L) {
   sl_tokenizer *t = check_tokenizer (L);
   size_t n;
-  const char *text = luaL_checklstring (L, 2, &n);
+  const char *text = sl_lua_check_text (L, 2, &n);
   const int special = lua_toboolean (L, 3);
   ids_box *box = push_box (L);
   sl_error e;
@@ -117,7 +117,7 @@ static int tokenizer_decode (lua_State *L) {
   sl_error e;
   char *text;
   luaL_Buffer b;
-  luaL_checktype (L, 2, LUA_TTABLE);
+  sl_lua_check_type (L, 2, LUA_TTABLE);
   count = luaL_len (L, 2);
   box = push_box (L);
   for (lua_Integer i = 1; i <= count; i++) {
@@ -145,7 +145,7 @@ static int tokenizer_decode (lua_State *L) {
 /* t:token (id) -> its text in the vocabulary, kind (a number); or nil */
 static int tokenizer_token (lua_State *L) {
   const sl_vocabulary *v = sl_tokenizer_vocabulary (check_tokenizer (L));
-  const lua_Integer id = luaL_checkinteger (L, 2);
+  const lua_Integer id = sl_lua_check_integer (L, 2);
   const char *text;
   size_t n;
   if (id < 0 || (size_t)id >= v->n) {
@@ -162,7 +162,7 @@ static int tokenizer_token (lua_State *L) {
 static int tokenizer_id (lua_State *L) {
   const sl_vocabulary *v = sl_tokenizer_vocabulary (check_tokenizer (L));
   size_t n;
-  const char *text = luaL_checklstring (L, 2, &n);
+  const char *text = sl_lua_check_text (L, 2, &n);
   const int32_t id = sl_vocabulary_find (v, text, n);
   if (id < 0)
     lua_pushnil (L);

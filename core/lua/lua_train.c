@@ -59,7 +59,7 @@ static sl_point *read_points (lua_State *L, int index, const char *what,
 
 /* schedule_at (points, step) -> the value at a step, counted from 0 */
 static int schedule_at (lua_State *L) {
-  const double step = luaL_checknumber (L, 2);
+  const double step = sl_lua_check_number (L, 2);
   int n;
   const sl_point *points = read_points (L, 1, "schedule", &n);
   lua_pushnumber (L, sl_schedule_at (points, n, step));
@@ -67,9 +67,9 @@ static int schedule_at (lua_State *L) {
 }
 
 static box *check_box (lua_State *L) {
-  box *b = luaL_checkudata (L, 1, TRAINER);
-  luaL_argcheck (L, b->trainer != NULL, 1, "this trainer has been closed");
-  luaL_argcheck (L, !b->busy, 1, "this trainer is running");
+  box *b = sl_lua_check_object (L, 1, TRAINER);
+  sl_lua_argument (L, b->trainer != NULL, 1, "this trainer has been closed");
+  sl_lua_argument (L, !b->busy, 1, "this trainer is running");
   return b;
 }
 
@@ -174,7 +174,7 @@ static int trainer (lua_State *L) {
   sl_trainer_spec spec = { 0 };
   sl_error e;
   box *b;
-  luaL_checktype (L, OPTIONS, LUA_TTABLE);
+  sl_lua_check_type (L, OPTIONS, LUA_TTABLE);
   luaL_checkstack (L, 40, "trainer");
   lua_settop (L, OPTIONS);
   b = lua_newuserdatauv (L, sizeof *b, 1);
@@ -212,13 +212,13 @@ static int trainer (lua_State *L) {
 /* trainer_cut (batch, seq_len, parameters, bytes_per_token, [shard], [groups])
 ** -> shard, groups */
 static int trainer_cut (lua_State *L) {
-  long shard = (long)luaL_optinteger (L, 5, 0);
-  long groups = (long)luaL_optinteger (L, 6, 0);
+  long shard = (long)sl_lua_opt_integer (L, 5, 0);
+  long groups = (long)sl_lua_opt_integer (L, 6, 0);
   sl_error e;
-  if (sl_trainer_cut ((long)luaL_checkinteger (L, 1),
-                      (long)luaL_checkinteger (L, 2),
-                      (size_t)luaL_checkinteger (L, 3), luaL_checknumber (L, 4),
-                      &shard, &groups, &e) < 0)
+  if (sl_trainer_cut ((long)sl_lua_check_integer (L, 1),
+                      (long)sl_lua_check_integer (L, 2),
+                      (size_t)sl_lua_check_integer (L, 3),
+                      sl_lua_check_number (L, 4), &shard, &groups, &e) < 0)
     sl_lua_fail (L, "lab.train: %s", e.text);
   lua_pushinteger (L, shard);
   lua_pushinteger (L, groups);
@@ -230,8 +230,8 @@ static int trainer_cut (lua_State *L) {
 ** none, stopped nil while nothing ends the training */
 static int run (lua_State *L) {
   box *b = check_box (L);
-  const long until = (long)luaL_checkinteger (L, 2);
-  const double seconds = luaL_optnumber (L, 3, 0);
+  const long until = (long)sl_lua_check_integer (L, 2);
+  const double seconds = sl_lua_opt_number (L, 3, 0);
   sl_progress p;
   b->busy = 1;
   sl_trainer_run (b->trainer, until, seconds, &p);
@@ -256,7 +256,7 @@ static int run (lua_State *L) {
 /* trainer:evaluate (samples) -> mean loss, largest error (nil without one) */
 static int evaluate (lua_State *L) {
   box *b = check_box (L);
-  const long samples = (long)luaL_checkinteger (L, 2);
+  const long samples = (long)sl_lua_check_integer (L, 2);
   double loss, max_abs_error;
   sl_error e;
   int status;
@@ -282,8 +282,8 @@ static int state (lua_State *L) {
 static int resume (lua_State *L) {
   box *b = check_box (L);
   sl_error e;
-  if (sl_trainer_resume (b->trainer, (long)luaL_checkinteger (L, 2),
-                         luaL_optnumber (L, 3, 0), &e) < 0)
+  if (sl_trainer_resume (b->trainer, (long)sl_lua_check_integer (L, 2),
+                         sl_lua_opt_number (L, 3, 0), &e) < 0)
     return sl_lua_raise (L, &e);
   return 0;
 }
@@ -296,7 +296,7 @@ static int profile (lua_State *L) {
   sl_step_times times;
   sl_error e;
   if (lua_gettop (L) > 1) {
-    luaL_checktype (L, 2, LUA_TBOOLEAN);
+    sl_lua_check_type (L, 2, LUA_TBOOLEAN);
     if (sl_trainer_profile (b->trainer, lua_toboolean (L, 2), &e) < 0)
       return sl_lua_raise (L, &e);
     return 0;
@@ -325,22 +325,22 @@ static int profile (lua_State *L) {
 }
 
 static int release (lua_State *L) {
-  box *b = luaL_checkudata (L, 1, TRAINER);
+  box *b = sl_lua_check_object (L, 1, TRAINER);
   sl_trainer *t = b->trainer;
-  luaL_argcheck (L, !b->busy, 1, "this trainer is running");
+  sl_lua_argument (L, !b->busy, 1, "this trainer is running");
   b->trainer = NULL;
   sl_trainer_free (t);
   return 0;
 }
 
 static int collect (lua_State *L) {
-  box *b = luaL_checkudata (L, 1, TRAINER);
+  box *b = sl_lua_check_object (L, 1, TRAINER);
   b->busy = 0; /* nothing that is collected runs */
   return release (L);
 }
 
 static int to_string (lua_State *L) {
-  const box *b = luaL_checkudata (L, 1, TRAINER);
+  const box *b = sl_lua_check_object (L, 1, TRAINER);
   lua_pushstring (L, b->trainer ? "trainer" : "trainer (closed)");
   return 1;
 }

@@ -4,7 +4,7 @@
 /* An index argument 1..size or -size..-1 of axis i: from 0. */
 static ptrdiff_t check_index (lua_State *L, int arg, const sl_tensor *t, int i,
                               const char *what) {
-  lua_Integer index = luaL_checkinteger (L, arg), size = t->dim[i];
+  lua_Integer index = sl_lua_check_integer (L, arg), size = t->dim[i];
   if (index >= 1 && index <= size) return index - 1;
   if (index <= -1 && index >= -size) return index + size;
   return sl_lua_fail (L,
@@ -16,8 +16,8 @@ static ptrdiff_t check_index (lua_State *L, int arg, const sl_tensor *t, int i,
 static int view_narrow (lua_State *L) {
   sl_tensor *t = sl_lua_check_tensor (L, 1);
   int axis = sl_lua_check_axis (L, 2, t, "narrow");
-  lua_Integer start = luaL_checkinteger (L, 3), size = t->dim[axis];
-  lua_Integer length = luaL_checkinteger (L, 4);
+  lua_Integer start = sl_lua_check_integer (L, 3), size = t->dim[axis];
+  lua_Integer length = sl_lua_check_integer (L, 4);
   lua_Integer from = start < 0 ? start + size : start - 1;
   sl_error e;
   if (start == 0 || from < 0 || from > size || length < 0 ||

@@ -228,9 +228,7 @@ static void blame_script (lua_State *L) {
     n = strlen (place);
     if (strncmp (text, place, n) != 0) continue;
     what = strncmp (text + n, "attempt to ", 11) == 0 ? text : text + n;
-    sl_lua_push_where (L);
-    lua_pushstring (L, what);
-    lua_concat (L, 2);
+    sl_lua_blame (L, what);
     lua_replace (L, 1);
     return;
   }

@@ -288,7 +288,7 @@ x
 end)
 
 check.test("an error in a call that is the whole input names its line", function()
-  check.contains(piped "lab.softmax()".err, "sinklab: stdin:1: softmax: got 0 inputs")
+  check.contains(piped "lab.softmax()".err, "sinklab: stdin:1: lab.softmax: got 0 inputs")
   check.contains(piped "\nlab.train()".err, "sinklab: stdin:2: lab.train: the model")
   check.contains(piped "lab.ta".err, "sinklab: stdin:1: lab.ta: no such name")
   check.contains(piped "1 +\nlab.ta -- 2".err, "sinklab: stdin:2: lab.ta: no such name")

@@ -46,7 +46,8 @@ end)
 check.test("a method is given its object, a wrong use is blamed on the caller", function()
   local method = echo("thing:go", { doc = "Go.", options = {
     { "n", "integer", default = 1, min = 0, max = 9 } } })
-  local self = {}
+  check.raises("thing:go: expected a thing before the ':', got a table", method, {})
+  local self = setmetatable({}, { __name = "sinklab.thing" })
   local got, o = method(self)
   check.equal({ rawequal(got, self), o.n }, { true, 1 })
   local message = check.raises("thing:go: option 'n' is 10; it must be at least 0 and at "
@@ -71,7 +72,8 @@ check.test("a row holds what a row may hold", function()
   local known = { name = true, doc = true, default = true, default_doc = true,
     required = true, optional = true, min = true, max = true, above = true,
     below = true,
-    choices = true, unit = true, fields = true, list = true, keys = true, nan = true }
+    choices = true, unit = true, fields = true, list = true, of = true,
+    keys = true, nan = true }
   for name, entry in pairs(schema.entries()) do
     for _, list in ipairs { entry.args, entry.options or {} } do
       for _, rule in ipairs(list) do

@@ -65,6 +65,7 @@ local kinds = {
   mechanism = { "a mechanism made by lab.mechanism", made_by "sinklab.mechanism" },
   weight = { "a weight of a file from lab.lm.file", made_by "sinklab.lm.weight" },
   figure = { "a figure of lab.plot", made_by "sinklab.figure" },
+  generator = { "a generator made by lab.generator", made_by "sinklab.generator" },
   program = { "a program made by lab.record", made_by "sinklab.program" },
   any = { "a value", function() return true end },
 }
@@ -78,6 +79,13 @@ local function shown(value)
     return tostring(value)
   end
   return "a " .. (is_tensor(value) and "tensor" or type(value))
+end
+
+--- Raise unless a method was given an object of its class.
+function check.object(what, value, class)
+  if made_by("sinklab." .. class)(value) then return end
+  check.fail("%s: expected a %s before the ':', got %s", what, class,
+    value == nil and "nil" or shown(value))
 end
 
 --- Raise unless a table is a list: values at 1, 2, ... and at no other keys, which would
@@ -165,6 +173,13 @@ local function one(what, form, name, value, rule)
     return check.options(what .. ": " .. name, value, rule.fields)
   elseif rule.list and type(value) == "table" then
     check.list(what, in_messages(form, name), value, rule.list)
+    local of = rule.of and kinds[rule.of]
+    for i = 1, of and #value or 0 do
+      if not of[2](value[i]) then
+        refuse(what, form, name, "must be a list of %s; element %d is %s", rule.list, i,
+          shown(value[i]))
+      end
+    end
   end
   return value
 end

@@ -34,7 +34,7 @@
 --                arguments are required unless they have a default or optional = true
 --   min, max, above and below (both excluded), choices (of a string), unit ("steps");
 --                nan: NaN may be
---   list         of a table: a list, of "numbers"
+--   list         of a table: a list, of "numbers"; of: the kind of each element
 --   fields       rows of a nested table, which is checked and filled in the same way
 --   keys         rows of a nested table that the function itself checks, for help alone
 -- A list of rows is plain data: schema.join (rows, more) and schema.pick (rows, "a", "b")
@@ -116,9 +116,10 @@ end
 
 --- The function with its arguments checked.
 local function checked(entry, f)
-  local first = entry.method and 1 or 0
+  local first, class = entry.method and 1 or 0, entry.name:match "^(.*):"
   return function(...)
     local given, args, options = table.pack(...), entry.args, entry.options
+    if class then check.object(entry.name, given[1], class) end
     local what, last = entry.what, first + #args
     if type(what) == "function" then what = what(given[1]) end
     for i, rule in ipairs(args) do
@@ -134,11 +135,18 @@ local function checked(entry, f)
 end
 
 local function declare(name, spec, f, module)
-  named[name] = setmetatable({ name = name, module = module, code = f, spec = spec,
+  local entry = setmetatable({ name = name, module = module, code = f, spec = spec,
     method = name:find(":", 1, true) ~= nil,
     -- A class inside a part of the library is named without the part in messages.
     what = spec.what or name:gsub("^%l+%.(.*:)", "%1") }, Entry)
-  return named[name]
+  named[name] = entry
+  return entry
+end
+
+--- Every error that leaves the function begins with the entry's name (lua_common.c).
+local function name_function(f, entry)
+  by_function[f] = entry
+  core.name(f, entry.name)
 end
 
 --- Declare a public function.
@@ -150,7 +158,8 @@ end
 function schema.func(name, spec, f)
   local entry = declare(name, spec, f, module_at(2))
   local out = checked(entry, f)
-  by_function[out] = entry
+  name_function(out, entry)
+  core.name(f, entry.name) -- the call of f is a tail call
   return out
 end
 
@@ -162,8 +171,11 @@ function schema.core(name, spec, f, module)
   if entry.method then return end
   f = f or core[name:match "([%w_]+)$"]
   entry.is_value = type(f) ~= "function"
-  if spec.options and not spec.unchecked then f = checked(entry, f) end
-  if type(f) == "function" then by_function[f] = entry end
+  if spec.options and not spec.unchecked then
+    core.name(f, name)
+    f = checked(entry, f)
+  end
+  if type(f) == "function" then name_function(f, entry) end
   return f
 end
 

@@ -55,7 +55,7 @@ characters and bytes that are not UTF-8 are shown escaped.]],
       local pad = (" "):rep(widths[j] - width_of(s))
       out[j] = right[j] and pad .. s or s .. pad
     end
-    return (table.concat(out, "  "):gsub("%s+$", ""))
+    return table.concat(out, "  "):match "^.*%S" or ""
   end
   local lines = { line(names) }
   local rule = {}
@@ -70,7 +70,7 @@ text.wrap = schema.func("lab.text.wrap", {
   args = {
     { "text", "string" },
     { "width", "number", doc = "columns of a line; a longer word has a line of its own" },
-    { "indent", "integer", default = 0,
+    { "indent", "integer", default = 0, min = 0, max = 1000,
       doc = "blanks before every line except the first" },
   },
   returns = "text",
@@ -101,12 +101,9 @@ end)
 
 text.alternatives = schema.func("lab.text.alternatives", {
   doc = [["a, b or c" from a list.]],
-  args = { { "list", "table", doc = "of texts" } },
+  args = { { "list", "table", list = "texts", of = "string" } },
   returns = "text",
   example = [[print(lab.text.alternatives { "f32", "f64" })]],
-}, function(list)
-  check.list("lab.text.alternatives", "the list", list, "texts")
-  return check.alternatives(list)
-end)
+}, check.alternatives)
 
 return text

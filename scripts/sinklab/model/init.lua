@@ -19,9 +19,9 @@ local model = {}
 local shared = {
   { "task", "task", required = true, doc = [[gives seq_len, and d_model (numbers) or vocab
     (token ids)]] },
-  { "layers", "integer", default = 1, min = 1, doc = "how many" },
-  { "heads", "integer", default = 1, min = 1, doc = "in each layer" },
-  { "kv_heads", "integer", min = 1, default_doc = "heads",
+  { "layers", "integer", default = 1, min = 1, max = 1024, doc = "how many" },
+  { "heads", "integer", default = 1, min = 1, max = 1024, doc = "in each layer" },
+  { "kv_heads", "integer", min = 1, max = 1024, default_doc = "heads",
     doc = "key/value heads; divides heads" },
   { "attention", "string table", default = "softmax", keys = attention.rows,
     doc = "a plugin's name, or a table" },
@@ -71,7 +71,7 @@ model.attention_only = schema.func("lab.model.attention_only", {
 
     The scale of scores is 1 here (the paper's).]],
   options = schema.join(shared, {
-    { "d_head", "integer", min = 1, default_doc = "the task's d_model",
+    { "d_head", "integer", min = 1, max = 1 << 20, default_doc = "the task's d_model",
       doc = "width of a head" },
     { "residual", "boolean", default = false, doc = "x + MHA(x)" } }),
   returns = "model; print (model) lists its parameters",
@@ -101,9 +101,10 @@ print(lab.model.attention_only { task = task, layers = 2, heads = 2,
 end)
 
 local transformer_options = schema.join(shared, {
-  { "d_model", "integer", min = 1, default_doc = "64 with token ids, else the task's",
+  { "d_model", "integer", min = 1, max = 1 << 20,
+    default_doc = "64 with token ids, else the task's",
     doc = "width of the residual stream" },
-  { "d_head", "integer", min = 1, default_doc = "d_model / heads",
+  { "d_head", "integer", min = 1, max = 1 << 20, default_doc = "d_model / heads",
     doc = "width of a head" },
   { "norm", "string", default = "layer", choices = { "layer", "rms", "none" },
     doc = "of every norm" },
@@ -121,7 +122,8 @@ local transformer_options = schema.join(shared, {
     "silu", "swiglu", "geglu", "geglu_tanh", "reglu", "clamped_swiglu" },
     doc = [[activation of the MLP; the last five have a gate (Shazeer 2020, arXiv
     2002.05202; clamped_swiglu: gpt-oss)]] },
-  { "d_mlp", "integer", min = 1, default_doc = "4 d_model", doc = "hidden width" },
+  { "d_mlp", "integer", min = 1, max = 1 << 20,
+    default_doc = "4 d_model", doc = "hidden width" },
   { "parallel", "boolean", default = false, doc = [[attention and MLP both read the
     layer's input (GPT-NeoX)]] },
   { "mlp_norm", "boolean", default = true, doc = [[false, in a parallel block: the MLP
@@ -147,7 +149,7 @@ local transformer_options = schema.join(shared, {
     { "beta_slow", "number", above = 0, default = 1, doc = "yarn", unit = "rotations" } },
     doc = [[rotary angles scaled for a longer context; not in layers with a
     rope_local_base]] },
-  { "context", "integer", min = 1, default_doc = "seq_len",
+  { "context", "integer", min = 1, max = 1 << 24, default_doc = "seq_len",
     doc = "positions of the learned table" },
   { "bias", "boolean string", default = false, choices = { "qkv" }, doc = [[biases in
     every linear map and norm; "qkv": of queries, keys and values only (Qwen 2)]] },

@@ -273,8 +273,10 @@ plot.mean_and_std = schema.func("lab.plot.mean_and_std", {
     print(lab.plot.panels({ mean, std }, { samples = 1000 }))]],
 }, function(sinks, o)
   local what = "lab.plot.mean_and_std"
-  if not sinks.mean then
-    check.fail("%s: the first argument must be what lab.sinks gave with maps", what)
+  for _, map in ipairs { "mean", "std" } do
+    if not core.is_tensor(sinks[map]) then
+      check.fail("%s: the first argument must be what lab.sinks gave with maps", what)
+    end
   end
   local function panel(i, map, name, quantity)
     local letter = o.letters[i] and "(" .. o.letters[i] .. ") " or ""

@@ -103,7 +103,8 @@ end
 
 methods.csv = schema.func("run:csv", {
   doc = "Write a training log as train-<label>.csv.",
-  args = { label_row, { "log", "table", doc = "of the result of lab.train" } },
+  args = { label_row, { "log", "table", list = "entries", of = "table",
+    doc = "of the result of lab.train" } },
   errors = "a label that is no part of a file name",
   example = [[
     local run = lab.run()

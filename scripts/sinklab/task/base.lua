@@ -62,11 +62,12 @@ base.new = schema.func("lab.task", {
       `groups` (B, seq_len) are known to measurements (lab.sinks), and models keep
       attention within length, start and documents; `options` is the table given to
       task:batch, empty in training]] },
-    { "seq_len", "integer", required = true, min = 1, doc = "of a sequence",
+    { "seq_len", "integer", required = true, min = 1, max = 1 << 24,
+      doc = "of a sequence",
       unit = "tokens" },
-    { "d_model", "integer", min = 1, doc = "width of x, or" },
-    { "vocab", "integer", min = 1, doc = "number of token ids" },
-    { "d_output", "integer", min = 1, default_doc = "d_model or vocab",
+    { "d_model", "integer", min = 1, max = 1 << 20, doc = "width of x, or" },
+    { "vocab", "integer", min = 1, max = 1 << 20, doc = "number of token ids" },
+    { "d_output", "integer", min = 1, max = 1 << 20, default_doc = "d_model or vocab",
       doc = "width of the prediction" },
     { "loss", "string function", choices = { "mse", "cross_entropy" },
       default_doc = [["mse"; "cross_entropy" with vocab]],
@@ -123,8 +124,8 @@ end
 
 methods.sample = schema.func("task:sample", {
   doc = "One batch of B sequences from generator `t`, with its shapes checked.",
-  args = { { "t", "any", doc = "from lab.generator" },
-    { "B", "integer", doc = "how many sequences" },
+  args = { { "t", "generator", doc = "from lab.generator" },
+    { "B", "integer", min = 0, max = 1 << 24, doc = "how many sequences" },
     { "values", "table", default = {}, doc = "of the task's own options" } },
   returns = "the sampler's batch",
   errors = "a sampler that gives no tensors x and y, or x of another shape",

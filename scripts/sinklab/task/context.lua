@@ -8,7 +8,8 @@ local base = require "sinklab.task.base"
 
 local context = {}
 
-local seq_len = { "seq_len", "integer", default = 16, min = 3, unit = "tokens",
+local seq_len = { "seq_len", "integer", default = 16, min = 3, max = 1 << 24,
+  unit = "tokens",
   doc = "of a sequence" }
 local residual = { "residual", "boolean", default = false,
   doc = "the target is added to the token itself" }
@@ -33,7 +34,7 @@ context.retrieval = schema.func("lab.task.retrieval", {
     one that is 1 at content.]],
   options = {
     seq_len,
-    { "d_value", "integer", default = 8, min = 1,
+    { "d_value", "integer", default = 8, min = 1, max = 1 << 20,
       doc = "numbers of a value; d_model is seq_len + 2 + d_value" },
     residual,
     { "trigger", "table", default_doc = "{ 3, seq_len }",
@@ -99,8 +100,8 @@ context.induction = schema.func("lab.task.induction", {
     again. The target is the next token from the second copy on; before it, -100, which
     the loss leaves out.]],
   options = {
-    { "symbols", "integer", default = 16, min = 2 },
-    { "length", "integer", default = 8, min = 2,
+    { "symbols", "integer", default = 16, min = 2, max = 1 << 16 },
+    { "length", "integer", default = 8, min = 2, max = 1 << 24,
       doc = "of the string, at most symbols; seq_len is 2 length", unit = "tokens" },
   },
   returns = "task; its vocab is symbols + 1",
@@ -134,7 +135,7 @@ context.regression = schema.func("lab.task.regression", {
     the question, the last token, and 0 everywhere else. Coordinates: BOS, question,
     inputs, label, and one that is 1 at examples.]],
   options = {
-    { "inputs", "integer", default = 4, min = 1,
+    { "inputs", "integer", default = 4, min = 1, max = 1 << 20,
       doc = "of an example; d_model is inputs + 4" },
     seq_len,
     residual,

@@ -235,9 +235,9 @@ text_tasks.backcopy = schema.func("lab.task.backcopy", {
     from the text's bigram. All next tokens are asked. Ids: letters by their byte from
     0, BOS tokens, the delimiter.]],
   options = {
-    { "triggers", "integer", default = 3, min = 0,
+    { "triggers", "integer", default = 3, min = 0, max = 1 << 16,
       doc = "how many letters, the most frequent, are triggers" },
-    { "seq_len", "integer", default = 256, min = 2, unit = "tokens",
+    { "seq_len", "integer", default = 256, min = 2, max = 1 << 24, unit = "tokens",
       doc = "of a sequence" },
     { "variant", "string", default = "bbm", choices = variant_names, doc = [["bbm": as
       above; "markov": bigrams only, nothing to attend to; "dormant_markov": after a
@@ -277,11 +277,11 @@ text_tasks.unigram = schema.func("lab.task.unigram", {
   doc = [[Independent tokens after a BOS token. The negative control: there is nothing to
     attend to.]],
   options = {
-    { "symbols", "integer", default = 100, min = 2,
+    { "symbols", "integer", default = 100, min = 2, max = 1 << 16,
       doc = "id 0 is BOS, 1..symbols are drawn" },
     { "exponent", "number", default = 1, min = 0,
       doc = "of Zipf's law: symbol i has probability proportional to i^-exponent" },
-    { "seq_len", "integer", default = 64, min = 1, unit = "tokens",
+    { "seq_len", "integer", default = 64, min = 1, max = 1 << 24, unit = "tokens",
       doc = "of a sequence" },
   },
   returns = [[task, with entropy (nats), the least mean loss, and oracle as

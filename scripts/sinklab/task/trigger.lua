@@ -78,8 +78,10 @@ local function layout(state, o, width, dtype)
 end
 
 local rows = {
-  { "d_model", "integer", default = 16, doc = "width of a token, at least 4" },
-  { "seq_len", "integer", default = 16, min = 3, unit = "tokens", doc = "of a sequence" },
+  { "d_model", "integer", default = 16, max = 1 << 20,
+    doc = "width of a token, at least 4" },
+  { "seq_len", "integer", default = 16, min = 3, max = 1 << 24,
+    unit = "tokens", doc = "of a sequence" },
   { "residual", "boolean", default = false,
     doc = "the target is added to the token itself" },
   { "trigger", "table", default_doc = "{ 3, seq_len }", doc = [[{ first, last } position

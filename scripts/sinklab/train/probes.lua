@@ -13,7 +13,7 @@ local of_head = { "first_mean", "contribution", "value_norm" }
 --- The rows of lab.train's option `probes`.
 probes.rows = { { "sinks", "table", required = true, fields = {
   { "every", "integer", default = 100, min = 1, unit = "steps" },
-  { "samples", "integer", default = 64, min = 1, doc = "fresh sequences" },
+  { "samples", "integer", default = 64, min = 1, max = 1 << 24, doc = "fresh sequences" },
   { "batch", "table", doc = "a batch to measure on instead" },
   { "seed", "integer", default = 1, min = 0, doc = "of the fresh sequences" },
   { "heads", "boolean", default = false, doc = "columns of each head too" },
