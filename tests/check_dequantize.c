@@ -1,10 +1,12 @@
-/* check_dequantize.c - packed numbers against numbers that llama.cpp unpacked, and
-** against each layout's definition, one number at a time in double. */
+/* check_dequantize.c - packed numbers against numbers that llama.cpp unpacked, against
+** its library where that is installed, and against each layout's definition, one
+** number at a time in double. */
 #include "base/random.h"
 #include "lm/dequantize.h"
 #include "lm/weights.h"
 #include "support/suite.h"
 #include "support/variants.h"
+#include <dlfcn.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -250,4 +252,51 @@ START_TEST (numbers_of_llama_cpp) {
 }
 END_TEST
 
-SUITE_MAIN ("unpack", every_half, layouts_by_definition, numbers_of_llama_cpp)
+/* Blocks of every byte, with scales of every size: each f32 as ggml has it. */
+static void bits_of (void *ggml, size_t k) {
+  enum { BLOCKS = 400 };
+  const sl_weight_type *type = sl_weight_type_named (layouts[k].name);
+  static uint8_t bytes[BLOCKS * 256];
+  static float f[BLOCKS * 256], want[BLOCKS * 256];
+  void (*unpack) (const void *from, float *to, int64_t n);
+  char name[64];
+  snprintf (name, sizeof name, "dequantize_row_%s", type->name);
+  for (char *c = name; *c; c++)
+    if (*c >= 'A' && *c <= 'Z' && *c != 'K') *c += 'a' - 'A';
+  *(void **)&unpack = dlsym (ggml, name);
+  ck_assert_msg (unpack != NULL, "ggml has no %s", name);
+  for (int i = 0; i < BLOCKS * type->bytes; i++)
+    bytes[i] = random_byte ((uint32_t)k + 100, (uint32_t)i);
+  for (int b = 0; b < BLOCKS; b++)
+    for (int s = 0; s < 2; s++) {
+      uint8_t *high = &bytes[b * type->bytes + layouts[k].halves[s] + 1];
+      /* any half but NaN and the infinities */
+      if (layouts[k].halves[s] >= 0 && (*high & 0x7c) == 0x7c) *high ^= 0x40;
+    }
+  unpack (bytes, want, BLOCKS * type->block);
+  SL_PICK (sl_dequantizers, 0)->of[type->kind](bytes, BLOCKS, f);
+  for (int i = 0; i < BLOCKS * type->block; i++)
+    if (memcmp (&f[i], &want[i], sizeof f[i]) != 0)
+      ck_abort_msg ("%s, number %d, seed 7: got %.9g, want %.9g", type->name, i,
+                    (double)f[i], (double)want[i]);
+}
+
+START_TEST (bits_of_ggml) {
+  static const char folder[] = SINKLAB_TEST_BUILD "/npm";
+  void *ggml = dlopen (SINKLAB_TEST_BUILD
+                       "/npm/node_modules/@node-llama-cpp/linux-x64/bins/"
+                       "linux-x64/libggml-base.so",
+                       RTLD_NOW);
+  if (ggml == NULL) {
+    printf ("bits_of_ggml skipped: npm install --prefix '%s' --ignore-scripts "
+            "node-llama-cpp@3.22.1\n",
+            folder);
+    return;
+  }
+  EACH_VARIANT for (size_t k = 0; k < sizeof layouts / sizeof *layouts; k++)
+      bits_of (ggml, k);
+}
+END_TEST
+
+SUITE_MAIN ("unpack", every_half, layouts_by_definition, numbers_of_llama_cpp,
+            bits_of_ggml)
