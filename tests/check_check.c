@@ -97,7 +97,7 @@ static const struct wrong {
 
 START_TEST (wrong_plugins_fail_where_they_must) {
   const struct wrong *w = &wrong[_i];
-  sl_check_result r[SL_MOST_CHECKS];
+  sl_check_result r[SL_MAX_CHECKS];
   char path[512];
   const char *fails;
   int n;
@@ -126,7 +126,7 @@ START_TEST (every_check_has_a_wrong_plugin) {
 END_TEST
 
 START_TEST (signals_are_named) {
-  sl_check_result r[SL_MOST_CHECKS];
+  sl_check_result r[SL_MAX_CHECKS];
   const sl_check_settings s = { .seed = 1, .seconds = 60, .only = "runs" };
   int n;
   ck_assert_str_eq (failing (BAD "crash.so", &s, r, &n), "runs");
@@ -140,7 +140,7 @@ START_TEST (endless_kernels_are_stopped) {
     const char *plugin, *check;
   } cases[] = { { "endless", "runs" }, { "too_slow", "long" } };
   for (int i = 0; i < 2; i++) {
-    sl_check_result r[SL_MOST_CHECKS];
+    sl_check_result r[SL_MAX_CHECKS];
     const sl_check_settings s = { .seed = 1,
                                   .seconds = 2,
                                   .only = cases[i].check };
@@ -188,7 +188,7 @@ static int all_pass (const char *folder) {
   ck_assert_msg (dir != NULL, "no folder %s", folder);
   while ((entry = readdir (dir))) {
     const size_t length = strlen (entry->d_name);
-    sl_check_result r[SL_MOST_CHECKS];
+    sl_check_result r[SL_MAX_CHECKS];
     sl_error e = { "" };
     const sl_loaded *loaded;
     char path[1024];
@@ -221,7 +221,7 @@ START_TEST (built_plugins_pass) {
 END_TEST
 
 START_TEST (good_plugins_pass) {
-  sl_check_result r[SL_MOST_CHECKS];
+  sl_check_result r[SL_MAX_CHECKS];
   int n;
   ck_assert_int_eq (all_pass (GOOD), N_GOOD);
   ck_assert_str_eq (failing (BAD "right_dparam.so", &usual, r, &n), "");
@@ -233,7 +233,7 @@ START_TEST (other_seeds_pass) {
     const sl_check_settings s = { .seed = seed,
                                   .seconds = 60,
                                   .only = "gradient,kinks,precision" };
-    sl_check_result r[SL_MOST_CHECKS];
+    sl_check_result r[SL_MAX_CHECKS];
     int n;
     ck_assert_str_eq (failing (BUILT "/softmax.so", &s, r, &n), "");
     ck_assert_int_eq (n, 3);
@@ -244,7 +244,7 @@ START_TEST (other_seeds_pass) {
 END_TEST
 
 START_TEST (only_and_time_limit_are_read) {
-  sl_check_result r[SL_MOST_CHECKS];
+  sl_check_result r[SL_MAX_CHECKS];
   sl_error e = { "" };
   sl_check_settings s = { .seed = 1, .seconds = 60, .only = "repeat,bounds" };
   ck_assert_int_eq (sl_check_plugin (BUILT "/relu.so", &s, r, &e), 2);
@@ -261,7 +261,7 @@ START_TEST (only_and_time_limit_are_read) {
 END_TEST
 
 START_TEST (unknown_plugin_fails_load) {
-  sl_check_result r[SL_MOST_CHECKS];
+  sl_check_result r[SL_MAX_CHECKS];
   int n;
   ck_assert_str_eq (failing ("sofmax", &usual, r, &n), "load");
   ck_assert_str_eq (failing ("./nowhere.so", &usual, r, &n), "load");

@@ -52,8 +52,8 @@ typedef struct sl_lane_keys {
 
 typedef struct sl_head sl_head;
 
-/* What depends on the layout of a block's matrices. The first two work on the
-** keys j .. end - 1 of the block. */
+/* The kernels that depend on the layout of a block's matrices. The first two
+** work on the keys j .. end - 1 of the block. */
 typedef struct sl_layout {
   void (*scores) (sl_head *h, const sl_block *b, int j, int end);
   void (*grad_weights) (sl_head *h, const sl_block *b, int j, int end);

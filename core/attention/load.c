@@ -21,7 +21,7 @@ enum { STAMP = 80 };
 /* Bytes of a file; a built-in plugin has a ten-thousandth of them. */
 static const size_t LARGEST = (size_t)256 << 20;
 
-/* What the loader remembers beyond what others may see. */
+/* The loader's own part of a record of a plugin. */
 typedef struct entry {
   sl_loaded loaded;  /* first: the public pointer is this one */
   char stamp[STAMP]; /* sl_file_stamp of the file when it was opened */
@@ -152,7 +152,7 @@ static const sl_plugin *pick (void *so, const char *precision, sl_isa *found) {
   return NULL;
 }
 
-/* dlopen and what the object declares; *so is its handle, if it has one. */
+/* dlopen and the declaration of the object; *so is its handle, if it has one. */
 static int open_object (entry *n, void **so, sl_error *e) {
   static const char *const precision[2] = { "f32", "f64" };
   const char *file = base_name (n->loaded.path);

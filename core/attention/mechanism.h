@@ -104,7 +104,7 @@ int sl_mechanism_input (const sl_mechanism *m, int i, int d_head);
 /* The width of the output of a head: d_head, unless a mixer plans another; -1 and
 ** its sentence if it refuses sequences of t tokens. */
 int sl_mechanism_output (const sl_mechanism *m, int d_head, int t, sl_error *e);
-/* What a mixer plans for sequences of t tokens, its d_out checked; -1 and a
+/* The sizes that a mixer plans for sequences of t tokens, its d_out checked; -1 and a
 ** sentence. */
 int sl_mechanism_ask (const sl_mechanism *m, sl_dtype dtype, int d_head, int t,
                       sl_plan *plan, sl_error *e);

@@ -18,9 +18,9 @@ enum {
 typedef size_t (*sl_gemm_strided_scratch) (ptrdiff_t m, ptrdiff_t n,
                                            ptrdiff_t k);
 
-/* What the plans of the four ops that call a plugin have in common: sizes, and
-** where the buffers of its calls lie in the scratch (in reals, each 64-byte
-** aligned). */
+/* The part that the plans of the four ops calling a plugin have in common: sizes,
+** and offsets of the buffers of its calls in the scratch (in reals, each aligned
+** to 64 bytes). */
 typedef struct sl_call_plan {
   int batch, t, heads, d_head;
   int params;           /* reals of a head */
@@ -102,7 +102,7 @@ typedef struct sl_mixer_plan {
 int sl_mixer_plan_of (const sl_attention_attr *a, sl_dtype dtype, int n_in,
                       const sl_view *in, sl_mixer_plan *p, sl_error *e);
 
-/* What all four ops ask for: a mechanism of this shape ("row", ...), inputs as
+/* The checks of all four ops: a mechanism of this shape ("row", ...), inputs as
 ** the flags say, and param (heads, p->params), length (batch) and first_key
 ** (batch, t) of the right shapes behind the first p->inputs. batch, t, heads,
 ** d_head and inputs of p are given, params is filled in. */
@@ -110,7 +110,7 @@ int sl_check_call (const char *op, const char *shape,
                    const sl_attention_attr *a, int n_in, const sl_view *in,
                    sl_call_plan *p, sl_error *e);
 
-/* Reserve what the calls need: param, dparam and 'plugin_reals' for the plugin;
+/* Reserve the memory of the calls: param, dparam and 'plugin_reals' for the plugin;
 ** -1: more than a size_t holds. */
 int sl_reserve_call (size_t *end, size_t plugin_reals, sl_call_plan *p);
 

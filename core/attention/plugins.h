@@ -1,4 +1,4 @@
-/* plugins.h - what the files of the plugin loader share; not for other
+/* plugins.h - declarations that the files of the plugin loader share; not for other
 ** layers. */
 #ifndef SL_PLUGINS_H
 #define SL_PLUGINS_H
@@ -16,7 +16,7 @@ int sl_plugin_search (const char *name, char path[SL_PATH_SIZE],
 ** installed plugins: it came with sinklab and is loaded without a trial. */
 int sl_plugin_shipped (const char *path);
 
-/* Check what a plugin says about itself: version rule, one shape, lists, and
+/* Check the declaration of a plugin: version rule, one shape, lists, and
 ** that both precisions agree. 'file' is what errors call it, 'name' what the
 ** plugin must be called. */
 int sl_plugin_validate (const char *file, const char *name,

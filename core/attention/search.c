@@ -69,7 +69,7 @@ failed:
   return NULL;
 }
 
-/* What is no folder is found, and refused by the loader if it is no file. */
+/* Any entry but a folder is found; the loader refuses it if it is no file. */
 static int is_found (const char *path) {
   struct stat s;
   return stat (path, &s) == 0 && !S_ISDIR (s.st_mode);

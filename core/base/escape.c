@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Characters that are not shown: C1 controls, those that turn the direction or
+/* Characters that are not shown: C1 controls, marks that turn the direction or
 ** hide (Unicode's Bidi_Control and other default-ignorable format characters
 ** that no plain text of a terminal needs), and separators of lines. The joiners
 ** U+200C and U+200D are left: scripts and emoji are written with them. */

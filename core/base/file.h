@@ -18,7 +18,7 @@ int sl_file_beside (const char *path, char *name, size_t size, sl_error *e);
 int sl_file_replace (const char *name, const char *path, sl_error *e);
 
 /* The whole file in memory with a NUL after its last byte (free with sl_free),
-** its size in *n. Refuses what is no regular file, and files over 'limit' bytes
+** its size in *n. Refuses anything but regular files, and files over 'limit' bytes
 ** (0: no limit). */
 char *sl_file_read (const char *path, size_t limit, size_t *n, sl_error *e);
 

@@ -20,7 +20,7 @@ static int cannot_remove (const char *name, sl_error *e) {
 
 static int remove_entry (int parent, const char *name, int level, sl_error *e);
 
-/* Remove what is in the folder of the descriptor, which is closed. */
+/* Remove the entries of the descriptor's folder; the descriptor is closed. */
 static int remove_content (int file, const char *name, int level, sl_error *e) {
   DIR *folder = fdopendir (file);
   const struct dirent *entry;

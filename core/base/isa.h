@@ -18,7 +18,7 @@ typedef enum sl_isa {
 /* "x86-64", "x86-64-v3", "x86-64-v4"; on arm64 the baseline is "arm64". */
 const char *sl_isa_name (sl_isa isa);
 
-/* What SL () adds to names for it: "" for the baseline, "_v3", "_v4". */
+/* The suffix that SL () adds to names for it: "" for the baseline, "_v3", "_v4". */
 const char *sl_isa_suffix (sl_isa isa);
 
 /* The best instruction set that both this binary and this machine have, or the

@@ -35,7 +35,7 @@ enum { NO_SIGNAL = 0 }; /* the socket has SO_NOSIGPIPE */
 struct sl_process {
   pid_t pid;
   int socket;
-  /* What has come of the next message. */
+  /* The bytes of the next message that have come. */
   char header[HEADER];
   char *data; /* NULL until the header is whole */
   size_t got, size;
@@ -149,7 +149,7 @@ int sl_process_wait (sl_process *const *p, int n, double seconds) {
   return found;
 }
 
-/* What is left of the header or of the message. */
+/* The bytes left of the header or of the message. */
 static ssize_t receive_some (sl_process *p) {
   char *to = p->data ? p->data : p->header;
   const size_t want = (p->data ? p->size : (size_t)HEADER) - p->got;

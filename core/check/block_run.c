@@ -9,7 +9,7 @@
 enum { FENCE = 64 };        /* reals on either side of a buffer */
 #define MARK ((real)-12345) /* in them, and in outputs before a call */
 
-/* What a call gets: five matrices n x 16 and two vectors, side by side with
+/* The arguments of a call: five matrices n x 16 and two vectors, side by side with
 ** fences between them. */
 enum { S, W, DW, DS, PARAM, DPARAM, SCRATCH, BUFFERS };
 static const char *const names[BUFFERS] = { "s",     "w",      "dw",     "ds",

@@ -42,7 +42,7 @@ static int choose (const char *only, int wanted[CHECKS], sl_error *e) {
 }
 
 int sl_check_plugin (const char *plugin, const sl_check_settings *s,
-                     sl_check_result results[SL_MOST_CHECKS], sl_error *e) {
+                     sl_check_result results[SL_MAX_CHECKS], sl_error *e) {
   int wanted[CHECKS], n = 0, dead = 0, done = 0, total = 0;
   const sl_loaded *loaded = NULL;
   sl_check_result r;

@@ -34,7 +34,7 @@ typedef struct sl_check_settings {
 ** end. */
 const char *sl_check_name (int i);
 const char *sl_check_doc (int i);
-enum { SL_MOST_CHECKS = 32 };
+enum { SL_MAX_CHECKS = 32 };
 
 /* Check a plugin by name or path, as sl_plugin_load takes it. Fills one result
 ** per check that was asked for and returns their number, or -1 and a sentence:
@@ -42,5 +42,5 @@ enum { SL_MOST_CHECKS = 32 };
 ** loaded fails the check "load", which is then among the results in any
 ** case. */
 int sl_check_plugin (const char *plugin, const sl_check_settings *s,
-                     sl_check_result results[SL_MOST_CHECKS], sl_error *e);
+                     sl_check_result results[SL_MAX_CHECKS], sl_error *e);
 #endif

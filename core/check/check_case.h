@@ -94,7 +94,7 @@ double sl_largest_difference (size_t n, const double *a, const double *b,
 /* The index of the first NaN (with 'or_infinite' 1: or infinity), or -1. */
 ptrdiff_t sl_first_not_finite (size_t n, const double *a, int or_infinite);
 
-/* Every check: its name and what it tests. The body is sl_check_<name>. */
+/* Every check: its name and its subject. The body is sl_check_<name>. */
 #define SL_CHECK_LIST(X)                                                 \
   X (load, "loads: ABI, name, lists, both precisions")                   \
   X (runs, "its kernels return")                                         \

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What the child gets, and what it leaves for the parent. */
+/* The child's arguments, and its results for the parent. */
 typedef struct shared {
   sl_check_body body;
   sl_check_case c;

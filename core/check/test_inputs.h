@@ -28,7 +28,7 @@ typedef struct sl_test_inputs {
   size_t saved, scratch, weights; /* weights: n * n if a mixer can give them */
 } sl_test_inputs;
 
-/* One choice of options: what sl_mechanism_new takes. */
+/* One choice of options, as arguments of sl_mechanism_new. */
 typedef struct sl_combination {
   int n;
   sl_setting *settings;

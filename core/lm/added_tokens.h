@@ -20,7 +20,7 @@ typedef struct sl_added_token {
   unsigned rule; /* SL_ADDED_* */
 } sl_added_token;
 
-/* By first byte, the longest first: those that start with byte b are token
+/* By first byte, the longest first: tokens that start with byte b are token
 ** first[b] .. first[b + 1] - 1. */
 typedef struct sl_added_tokens {
   sl_added_token *token;

@@ -26,9 +26,9 @@ typedef struct sl_bpe_scratch {
 void sl_bpe_scratch_free (sl_bpe_scratch *w);
 
 /* Add the tokens of text (n bytes, at most 2^31 - 1) to ids: its characters
-** (or bytes), of which the neighbours with the highest score or the lowest rank
-** are joined, the leftmost first, until none makes a token. What is no token
-** then becomes the tokens of its bytes, or else the unknown token. Time is in
+** (or bytes); the neighbours with the highest score or the lowest rank are
+** joined, the leftmost first, until none makes a token. A symbol that is no
+** token then becomes the tokens of its bytes, or else the unknown token. Time is in
 ** proportion to n log n. */
 int sl_bpe_encode (const sl_bpe *bpe, sl_bpe_scratch *w, const char *text,
                    size_t n, sl_token_ids *ids, sl_error *e);

@@ -32,7 +32,7 @@ static int open_one (const char *path, sl_gguf_files *f, size_t i,
   return 0;
 }
 
-/* What a part's name ends in. */
+/* The end of a part's name. */
 static void suffix_of (char *to, size_t size, size_t part, size_t parts) {
   snprintf (to, size, "-%05zu-of-%05zu.gguf", part + 1, parts);
 }

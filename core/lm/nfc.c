@@ -174,7 +174,7 @@ static int class_of (uint32_t c) {
 ** and Cyrillic join with 825 letters: any letter counts as one of them. */
 static int joins (uint32_t starter, uint32_t c) {
   static const uint8_t accents[] = {
-    /* from U+0300: those that join with some letter */
+    /* from U+0300: marks that join with some letter */
     1, 1, 1, 1, 1, 0, 1, 1, 1, 1, 1, 1, 1, 0, 0, 1, 0, 1, 0, 1, 1, 0, 0, 0,
     0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 0,
     1, 1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 1,

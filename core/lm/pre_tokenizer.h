@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include <stddef.h>
 
-/* What one step does with each piece of the step before. */
+/* The work of one step on each piece of the step before. */
 typedef enum sl_pre_kind {
   SL_PRE_SPLIT,   /* cuts it at the matches of a pattern */
   SL_PRE_SPACE,   /* puts a space in front, unless it starts with one */

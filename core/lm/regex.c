@@ -66,7 +66,7 @@ static char *translate_escape (const char **at, int in_class, char *to) {
   return to;
 }
 
-/* Whether PCRE2 reads what stands at p in another way than Oniguruma does:
+/* Whether PCRE2 reads the text at p in another way than Oniguruma does:
 ** groups with other options, intervals as "{1,3}+" and "{,3}", intersections
 ** and complements in a class. */
 static int is_other (const char *p, int depth) {

@@ -12,7 +12,7 @@
 
 static const char *const mark = sl_space_mark;
 
-/* What the steps have set so far. */
+/* The settings of the steps so far. */
 typedef struct pipeline {
   sl_tokenizer *t;
   size_t n;

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What a token is for, by GGUF's numbers. */
+/* The use of a token, by GGUF's numbers. */
 typedef enum sl_token_kind {
   SL_TOKEN_NORMAL = 1,
   SL_TOKEN_UNKNOWN,

@@ -20,7 +20,7 @@ typedef struct sl_weight_type {
 const sl_weight_type *sl_weight_type_named (const char *name);
 const sl_weight_type *sl_weight_type_numbered (uint32_t number);
 
-/* *bytes = what this shape takes; -1 and a sentence without a subject
+/* *bytes = the size of this shape; -1 and a sentence without a subject
 ** ("of shape ...") if a row is not whole blocks or memory cannot hold it. */
 int sl_weight_bytes (const sl_weight_type *type, int ndim, const ptrdiff_t *dim,
                      size_t *bytes, sl_error *e);

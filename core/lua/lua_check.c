@@ -24,7 +24,7 @@ static int check_plugin (lua_State *L) {
                                 .only = sl_lua_opt_string (L, 4, NULL),
                                 .report = lua_isfunction (L, 5) ? report : NULL,
                                 .data = L };
-  sl_check_result *r = lua_newuserdatauv (L, SL_MOST_CHECKS * sizeof *r, 0);
+  sl_check_result *r = lua_newuserdatauv (L, SL_MAX_CHECKS * sizeof *r, 0);
   sl_error e;
   const int n = sl_check_plugin (name, &s, r, &e);
   if (n < 0) return sl_lua_raise (L, &e);

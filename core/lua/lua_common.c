@@ -405,7 +405,7 @@ const char *sl_lua_string (lua_State *L, int index, const char *what,
   return value;
 }
 
-/* What the boxed value at the top of the stack is, where it is not wanted. */
+/* The type of the boxed value at the top of the stack, for an error. */
 static const char *what_is (lua_State *L, const void *box) {
   return box ? "a closed one" : luaL_typename (L, -1);
 }

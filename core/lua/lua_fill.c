@@ -44,7 +44,7 @@ static void poll (lua_State *L, lua_Debug *ar) {
   if (sl_interrupted) luaL_error (L, "interrupted");
 }
 
-/* Zeros, then what the function makes of them. While it runs nothing is
+/* Zeros, then the results of the function. While it runs nothing is
 ** recorded: a program repeats the call, not what happened in it. */
 static void forward (const sl_run *r) {
   fill *f = fill_of (r->attr);

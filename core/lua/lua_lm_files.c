@@ -8,7 +8,7 @@
 #define FILE_HANDLE "sinklab.lm.weights"
 #define WEIGHT "sinklab.lm.weight"
 
-/* What a weight is in Lua: it keeps its file alive. */
+/* A weight in Lua keeps its file alive. */
 typedef struct weight_box {
   sl_weights *file; /* NULL: closed */
   sl_weight weight;

@@ -222,8 +222,8 @@ static sl_setting setting (lua_State *L, const sl_loaded *l) {
     if (is_boolean (l, s.name)) return s;
   }
   sl_lua_fail (L,
-               "%s: option %s is a %s; 'sinklab plugin info %s' tells what is "
-               "allowed",
+               "%s: option %s is a %s; 'sinklab plugin info %s' lists the "
+               "options and their values",
                l->name, s.name, luaL_typename (L, -1), l->name);
   return s;
 }

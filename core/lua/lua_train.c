@@ -5,7 +5,7 @@
 #include <string.h>
 
 #define TRAINER "sinklab.trainer"
-enum { MOST_POINTS = 1000000 };
+enum { MAX_POINTS = 1000000 };
 
 typedef struct box {
   sl_trainer *trainer; /* NULL: closed */
@@ -25,9 +25,9 @@ static sl_point *read_points (lua_State *L, int index, const char *what,
     sl_lua_fail (L, "%s: expected a list of points, got %s", what,
                  luaL_typename (L, index));
   length = lua_rawlen (L, index);
-  if (length > MOST_POINTS)
+  if (length > MAX_POINTS)
     sl_lua_fail (L, "%s: %llu points, allowed are %d", what,
-                 (unsigned long long)length, MOST_POINTS);
+                 (unsigned long long)length, MAX_POINTS);
   *n = (int)length;
   points = lua_newuserdatauv (L, (size_t)(*n + 1) * sizeof *points, 0);
   for (int i = 0; i < *n; i++) {
@@ -180,7 +180,7 @@ static int trainer (lua_State *L) {
   b = lua_newuserdatauv (L, sizeof *b, 1);
   *b = (box){ 0 };
   luaL_setmetatable (L, TRAINER);
-  lua_newtable (L); /* pins: what the trainer uses lives as long as it does */
+  lua_newtable (L); /* pins: the trainer's inputs live as long as it does */
   get (L, OPTIONS, "program");
   spec.program = sl_lua_field_program (L, what);
   lua_rawseti (L, PINS, 1);

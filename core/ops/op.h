@@ -14,7 +14,7 @@
 
 enum { SL_MAX_IN = 8, SL_MAX_OUT = 3 };
 
-/* What a kernel receives. Inputs (and their gradients) may have any strides,
+/* The arguments of a kernel. Inputs (and their gradients) may have any strides,
 ** also 0; outputs, their gradients, 'saved' and 'scratch' are contiguous and
 ** 64-byte aligned. The gradient of a storage has the layout of the storage, so
 ** views need no backward of their own. */

@@ -1,4 +1,4 @@
-/* pair.h - elementwise kernels of two operands, of which one may be a single
+/* pair.h - elementwise kernels of two operands; one of them may be a single
 ** number a row: a column times a matrix, a row plus a matrix.
 **
 ** A row is done in pieces of eight or four elements; the last piece may overlap

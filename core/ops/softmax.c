@@ -1,7 +1,7 @@
 /* softmax.c - softmax and log_softmax along an axis.
 **
-** The largest score is subtracted first, so nothing overflows. A row of which
-** every element is -inf holds no distribution: softmax gives zeros there and
+** The largest score is subtracted first, so nothing overflows. A row whose
+** elements are all -inf holds no distribution: softmax gives zeros there and
 ** log_softmax -inf; neither ever makes NaN of it. NaN in a row gives a row of
 ** NaN. */
 #include "ops/axis.h"

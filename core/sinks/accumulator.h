@@ -11,7 +11,7 @@ typedef struct sl_moments {
   double n, mean, m2;
 } sl_moments;
 
-/* What one head has shown: in one sample, in a part of the samples, in all of
+/* The sums of one head: in one sample, in a part of the samples, in all of
 ** them. */
 typedef struct sl_accumulator {
   long blocks, segments; /* seen at all; with a row that sees a key */

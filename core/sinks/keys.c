@@ -139,7 +139,7 @@ static double peak (const double *column, int n) {
   return isnan (column[0]) ? (double)NAN : at + 1;
 }
 
-/* What the sums give at each position: sum / divisor; count / divisor, NaN
+/* The mean at each position: sum / divisor; count / divisor, NaN
 ** where the sum is; or the count. -1: none. */
 static const struct {
   int sum, count, divisor;

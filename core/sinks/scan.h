@@ -30,7 +30,7 @@ typedef struct sl_scan_kernels {
   /* Columns lo..hi-1 of w, tokens from 'token' on; all but the entropy. */
   void (*row) (const void *w, int lo, int hi, int token, sl_scan *out);
   /* The entropy of columns lo..hi-1; size: sum of the row's |A|. Adds columns
-  ** first..last-1, which are among them, to c, of which 'first' is position 0;
+  ** first..last-1, which are among them, to c, whose position 0 is 'first';
   ** c NULL: adds nothing, to the same entropy. */
   double (*entropy) (const void *w, int lo, int hi, double size, int first,
                      int last, const sl_columns *c);

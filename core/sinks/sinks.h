@@ -20,7 +20,7 @@ typedef enum sl_row_class {
 ** visible) are only counted. */
 extern const char *const sl_row_class_names[SL_ROW_CLASSES];
 
-/* What is measured of a row; A is its weights. The table in measures.c may have
+/* The measures of a row; A is its weights. The table in measures.c may have
 ** further rows, which nothing here names. */
 typedef enum sl_row_measure {
   SL_OF_FIRST,        /* A[i,1] */
@@ -40,7 +40,7 @@ typedef enum sl_row_measure {
   SL_MOST_ROW_MEASURES = 16
 } sl_row_measure;
 
-/* What is measured of a segment; a head has the mean over its segments. a_k is
+/* The measures of a segment; a head has the mean over its segments. a_k is
 ** the mean over the rows i >= k of all classes of A[i,k]. The rates come first:
 ** they have a threshold eps. */
 typedef enum sl_segment_measure {
@@ -111,7 +111,7 @@ typedef struct sl_head_name {
   int layer, head;
 } sl_head_name;
 
-/* What is to be measured. Arrays are the caller's and outlive the measuring. */
+/* The measurements to take. Arrays are the caller's and outlive the measuring. */
 typedef struct sl_measuring {
   int layers, heads, tokens;
   sl_labels labels;

@@ -13,7 +13,7 @@ typedef struct sl_meta {
   char *key, *value;
 } sl_meta;
 
-/* What a file holds, in its order. */
+/* The contents of a file, in its order. */
 typedef struct sl_tensors {
   size_t n, n_meta;
   sl_named *item;

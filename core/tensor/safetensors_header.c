@@ -165,7 +165,7 @@ static const char *show_nul (const char *text, size_t n) {
       }
       memcpy (copy + i, symbol, LENGTH);
     }
-    i++; /* past what is escaped, as in \\u0000 */
+    i++; /* past the escaped character, as in \\u0000 */
   }
   return copy != NULL ? copy : text;
 }

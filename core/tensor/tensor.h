@@ -108,7 +108,7 @@ int sl_tensor_from_doubles (sl_tensor *t, size_t n, const double *x,
                             sl_error *e);
 void sl_tensor_to_doubles (const sl_tensor *t, double *x);
 void sl_tensor_fill (sl_tensor *t, double x);
-/* What a person wants to see, as lines without a newline at the end: shape,
+/* A summary for a person, as lines without a newline at the end: shape,
 ** precision, least, mean and largest value; all numbers in rows when there are
 ** at most 100. Blocks are named by their position counted from 1. sl_free it;
 ** NULL without memory. */

@@ -1,7 +1,7 @@
 --- Which tasks need a sink, under which mechanism: an empirical map.
 --
 -- Every mechanism on every task, several seeds: solved or not, and, of the head that puts
--- most weight on position 1, that weight and what it contributes. Weight without
+-- most weight on position 1, that weight and its contribution. Weight without
 -- contribution is parking; weight that is free because BOS's value is zero looks the same
 -- where a mechanism's weights need not sum to 1, so the two stand side by side. The tasks
 -- are in scripts/experiments/lib/training.lua; all but mean, unigram and backcopy are our

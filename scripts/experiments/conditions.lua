@@ -1,4 +1,4 @@
---- What a sink depends on: one factor at a time around the paper's setting.
+--- Conditions of a sink: one factor at a time around the paper's setting.
 --
 -- The base is one layer of one head, d_model 16, 16 tokens, residual, no norm, no
 -- positions, Adam, N(0, 0.02), with softmax and with ReLU. Each row of the

@@ -13,7 +13,7 @@
 local lab = require "sinklab"
 local docs = require "sinklab.help.mechanisms"
 
--- What is tried: a label and a model's `attention` table without its scale.
+-- The variants: a label and a model's `attention` table without its scale.
 local entries = {
   { label = "softmax", attention = { mechanism = "softmax" } },
   { label = "relu", attention = { mechanism = "relu" } },
@@ -128,7 +128,7 @@ end
 
 local function of_head(key) return function(r) return r.head[key] end end
 
---- "0.9998", or "0.0000 to 0.0022" where seeds differ in what is shown.
+--- "0.9998", or "0.0000 to 0.0022" where seeds differ in the digits shown.
 local function spread(entry, format, number)
   local low, high = range(entry, number)
   if low ~= low then return "-" end
@@ -169,7 +169,7 @@ local columns = {
   { "contribution", function(e) return spread(e, "%.4f", of_head "contribution") end },
 }
 
--- What is known from an independent implementation: the label, a text, a number of a
+-- Values of an independent implementation: the label, a text, a number of a
 -- run, and a bound on it in every run.
 local error_of = function(r) return r.log.max_abs_error end
 local learnt = { "is learnt", error_of, "<", opt.stop_max_abs_error }

@@ -73,7 +73,7 @@ local function errors(model, batch)
   return (error * at):max():item(), (error * (1 - at)):max():item()
 end
 
---- What a model's heads do: plain data, for records and for other processes.
+--- Measures of a model's heads: plain data, for records and for other processes.
 local function study(task, model, log, sinks)
   local batch = task:batch { n = 2000, seed = 1, dtype = opt.dtype }
   local certificate = lab.certify(model, task, { starts = opt.starts, samples = 1000 })
@@ -106,7 +106,7 @@ local function one(point)
   return study(task, model, log, sinks)
 end
 
--- What the paper says of a mechanism's heads. Others are measured without a claim.
+-- The paper's claims about a mechanism's heads; others are measured without a claim.
 local claims = {
   softmax = { "softmax: some head sinks", "max", ">=", 0.98 },
   relu = { "relu: no head sinks", "max", "<=", 0.02 },

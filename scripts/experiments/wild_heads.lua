@@ -44,7 +44,7 @@ if not tokenizer then error(message, 0) end
 local run = lab.run()
 print(("%s: %s"):format(opt.model:match "[^/]*$", tostring(model)))
 
---- Sequences of files, and what they begin with in words.
+--- Sequences of files, and their first tokens in words.
 local function read(files)
   local list = {}
   local sources, begun = texts.read("wild_heads", model, tokenizer, { text = files,

@@ -172,7 +172,7 @@ function rowBars(model, map, scale, max) {
           make("th", { scope: "col" }, KINDS[state.kind]))), make("tbody", {}, ...rows)))));
 }
 
-/* "query 9, key 1: 0.998": what a screen reader hears and the pointer shows. */
+/* "query 9, key 1: 0.998": the text of screen readers and of the pointer. */
 function say(model, map, row, column) {
   return `${model.name}: query ${positions(model, row, model.queries)}, key ` +
     `${positions(model, column, model.keys)}: ${words(map.at(row, column))}`;

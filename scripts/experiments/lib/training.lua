@@ -69,7 +69,7 @@ function training.names()
   return out
 end
 
--- What a point may say, with the values of the paper's setting.
+-- Options of a point, with the values of the paper's setting.
 local defaults = { task = "mean", mechanism = "softmax", seed = 0, steps = 3000,
   batch = 64, lr = 1e-3, stop = 5e-3, optimizer = "adam", betas = { 0.9, 0.95 },
   momentum = 0.9, weight_decay = 0, init = 0.02, layers = 1, heads = 1,

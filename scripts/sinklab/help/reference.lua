@@ -113,7 +113,8 @@ function reference.markdown()
 Everything that scripts and the prompt can use, made from the schemas in
 `scripts/sinklab/` by `build/sinklab run docs/generate.lua`; at the prompt `?NAME` shows
 the same. `{ options }`
-stands for a table of the options listed; those that are not "needed" may be left out.
+stands for a table of the options listed; every option that is not "needed" may be left
+out.
 Every example runs as it stands after `local lab = require "sinklab"`.
 ]] }
   local sections = reference.sections()

@@ -12,7 +12,7 @@ local windows = require "sinklab.lm.windows"
 
 local config = {}
 
---- Where a size is found and what it may be. A GGUF key without a dot in front of it
+--- The place of a size in a file, and its range. A GGUF key without a dot in front of it
 -- gets the architecture's name; of `hf` the first that is there counts.
 local sizes = {
   layers = { gguf = "block_count", hf = { "num_hidden_layers", "n_layer", "n_layers" },

@@ -1,4 +1,4 @@
---- file.lua - lab.lm.file: what a model's files hold, read where it lies.
+--- file.lua - lab.lm.file: the contents of a model's files, read in place.
 local core = require "sinklab.core"
 local schema = require "sinklab.base.schema"
 local json = require "sinklab.base.json"

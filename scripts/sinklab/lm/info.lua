@@ -1,4 +1,4 @@
---- info.lua - lab.lm.info: what a model's files say of it, and what is unusual.
+--- info.lua - lab.lm.info: the settings in a model's files, and their oddities.
 local schema = require "sinklab.base.schema"
 local config = require "sinklab.lm.config"
 local files = require "sinklab.lm.file"

@@ -56,7 +56,7 @@ local function heads_text(heads)
   return table.concat(names, " ")
 end
 
---- The one change that a user's table names, and what it is called.
+--- The one change that a user's table names, and its name.
 local function read_change(place, given)
   local o = check.options(place, given, rules)
   local kind = head_changes.one(place, o, kind_rules)

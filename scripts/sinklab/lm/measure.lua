@@ -14,7 +14,7 @@ local sinks = require "sinklab.measure.sinks"
 
 local measure = {}
 
--- What is handed on to lab.sinks.collect as it is.
+-- Options that lab.sinks.collect gets unchanged.
 local passed = { "measures", "maps", "keep", "threshold", "thresholds", "dormant" }
 
 --- W_O of a layer: (d_model, heads * d_value).

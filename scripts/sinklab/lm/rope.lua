@@ -87,7 +87,7 @@ local function mscale_magnitude(self, o, factor)
       / (one and rotary.yarn_magnitude(factor, all) or 1)
 end
 
---- What a method of rotary.scalings needs to know.
+--- The arguments of a method of rotary.scalings.
 local function settings_of(self, c, kind, o, base)
   local settings = { base = base, factor = setting(self, "factor", o.factor) }
   if kind ~= "linear" then

@@ -1,4 +1,4 @@
---- tokenizer.lua - lab.lm.tokenizer: text to token ids and back; what text begins with.
+--- tokenizer.lua - lab.lm.tokenizer: text to token ids and back; tokens before a text.
 local core = require "sinklab.core"
 local check = require "sinklab.base.check"
 local schema = require "sinklab.base.schema"

@@ -4,7 +4,7 @@ local check = require "sinklab.base.check"
 
 local head_changes = {}
 
--- Rows of schema.lua: what the argument of each change is.
+-- Rows of schema.lua: the argument of each change.
 head_changes.of_heads = {
   { "zero", "boolean", doc = "true: heads give 0" },
   { "mask", "integer table", min = 1,

@@ -1,4 +1,4 @@
---- hidden.lua - lab.sinks.hidden: what the residual stream shows.
+--- hidden.lua - lab.sinks.hidden: measures of the residual stream.
 local core = require "sinklab.core"
 local check = require "sinklab.base.check"
 local schema = require "sinklab.base.schema"

@@ -1,4 +1,4 @@
---- intervene.lua - lab.intervene: what a change of some heads does to the loss.
+--- intervene.lua - lab.intervene: the effect of a change of some heads on the loss.
 local core = require "sinklab.core"
 local check = require "sinklab.base.check"
 local schema = require "sinklab.base.schema"
@@ -83,7 +83,7 @@ local function check_position(place, name, position, tokens)
   end
 end
 
---- The argument of one change, checked; what it is called.
+--- The argument of one change, checked, and its name.
 local function read_argument(place, model, batch, name, argument)
   local tokens = batch.x.shape[2]
   if model.mechanism.shape ~= "row" and name ~= "zero" then

@@ -1,7 +1,7 @@
 --- measures.lua - the table of what lab.sinks can measure, by group and name.
 --
--- A group is what is switched on as one, because it costs one pass more; "rows" is
--- always on. docs/measures.md says each measure's formula, source and traps.
+-- The measures of a group are switched on together, because they cost one pass more;
+-- "rows" is always on. docs/measures.md says each measure's formula, source and traps.
 local core = require "sinklab.core"
 local check = require "sinklab.base.check"
 local hidden = require "sinklab.measure.hidden"

@@ -1,4 +1,4 @@
---- result.lua - what a measurement of sinks gives: its summaries and its text.
+--- result.lua - the result of a measurement of sinks: its summaries and its text.
 local check = require "sinklab.base.check"
 local schema = require "sinklab.base.schema"
 local text = require "sinklab.base.text"
@@ -132,7 +132,7 @@ function Sinks:__tostring()
       .. "means over plain rows\n" .. text.table(names, rows)
 end
 
---- Complete what the core has measured.
+--- Complete the core's measurements.
 -- @param found    its table
 -- @param virtual  keys that are no tokens
 -- @param declared  whether the mechanism declares a null mass

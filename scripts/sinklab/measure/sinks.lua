@@ -27,7 +27,7 @@ local function shard_of(t, shard)
   return core.zeros(shape, t.dtype)
 end
 
---- What the residual stream of a model shows on a batch, `shard` sequences at a time.
+--- Measures of a model's residual stream on a batch, `shard` sequences at a time.
 local function residuals(what, model, batch, begins, shard, given)
   local o = { length = batch.length, start = batch.start, documents = batch.documents }
   for key, value in pairs(given or {}) do o[key] = value end

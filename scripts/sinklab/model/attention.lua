@@ -28,7 +28,7 @@ attention.rows = {
 local host_rules = schema.rules(attention.rows)
 
 --- The plugin that an option names, with its options.
--- @param plugin_options  those that stand beside mechanism = NAME
+-- @param plugin_options  options beside mechanism = NAME
 function attention.plugin(what, given, plugin_options)
   local name, own = given, plugin_options
   if type(given) == "table" then
@@ -123,7 +123,7 @@ local function windows_of(what, given)
   return list, most
 end
 
---- Read what a model's `attention` option says.
+--- Read a model's `attention` option.
 -- @param shape  { scale =, heads =, kv_heads =, d_model =, d_head =, positions =,
 --               tokens =, qk_norm =, clip = }
 function attention.options(what, given, shape)

@@ -18,7 +18,7 @@ local function example(line)
       .. "local model = lab.model.attention_only { task = task }\n" .. line
 end
 
---- Raise unless x is what the model's task gives: numbers of its width, or token ids.
+--- Raise unless x is an input of the model's task: numbers of its width, or token ids.
 local function check_input(self, x)
   local width = self.options.task.d_model
   local shape = core.is_tensor(x) and x.shape or {}

@@ -13,7 +13,7 @@ local file_calls = { save = true, load = true, load_npy = true, save_npy = true,
   load_npz = true, save_npz = true, load_safetensors = true, save_safetensors = true,
   open = true, dofile = true, loadfile = true, sha256 = true, lines = true }
 
--- Option keys whose string is the name of a plugin, and of which shape.
+-- Option keys whose string is the name of a plugin, and the plugin's shape.
 local plugin_keys = { attention = "any", mechanism = "mechanism", gate = "gate" }
 
 --- The value of a chain of names such as "lab.task" without running anything of a

@@ -42,7 +42,7 @@ local commands = {}
 --- %help
 function commands.help()
   print [[
-?NAME           what a function, option, plugin or experiment is; also NAME?
+?NAME           help on a function, option, plugin or experiment; also NAME?
 ??NAME          the same with its code; of anything else: a search
 %time INPUT     run it and say how long it took
 %run SCRIPT ... run a script here, with its --key=VALUE options; its globals stay

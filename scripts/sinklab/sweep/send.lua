@@ -122,7 +122,7 @@ function send.write(value, what, functions)
 end
 
 --- The functions that a text may call: F, a function from its number, its code and
--- what it captures; R, one of these again; M, a module.
+-- its captured values; R, one of these again; M, a module.
 local function builders()
   local known = {}
   local function rebuild(number, code, captured)

@@ -1,7 +1,7 @@
 --- store.lua - the results of a sweep in a folder, one file a point, so that a sweep that
 -- was stopped goes on where it was.
 --
--- sweep.txt holds what every point runs (the function, what it captures, `with`), as
+-- sweep.txt holds the code of every point (the function, its captures, `with`), as
 -- send.lua writes it; N.txt a point and its result or failure. Files are written whole.
 local core = require "sinklab.core"
 local live = require "sinklab.record.live"

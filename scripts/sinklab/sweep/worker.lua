@@ -2,7 +2,7 @@
 local core = require "sinklab.core"
 local send = require "sinklab.sweep.send"
 
---- What the parent sent: the function, what it captures and `with`, made anew for each
+--- The parent's message: the function, its captured values and `with`, made anew for each
 -- point, so that no point sees what another one has changed.
 local function read_job(text)
   local job = assert(send.read(text, true))

@@ -3,7 +3,7 @@
 -- The loss of the theorems is a supremum: over all that a task may ask, the largest error
 -- of any row, which a sample never reaches. Here it is sought by projected gradient
 -- ascent over the content of sequences and by single changes of coordinates and tokens.
--- What is found is a lower bound of the supremum, and the supremum itself where the error
+-- The result is a lower bound of the supremum, and the supremum itself where the error
 -- is as simple as that of the witnesses.
 local core = require "sinklab.core"
 local check = require "sinklab.base.check"
@@ -29,27 +29,28 @@ local norms = {
   l2 = function(error) return core.sqrt(core.sum(core.square(error), 3)) end,
 }
 
---- Buffers in which B sequences at a time are tried. `state`: what the domain draws.
--- What is climbed is the largest error of each, or what `aim` (B, L, d) picks of it.
+--- Buffers in which B sequences at a time are tried. `state`: draws of the domain.
+-- The objective is the largest error of each, or its errors times `coefficients`
+-- (B, L, d).
 local function bench(model, task, norm, state)
   local self = { inputs = {} }
   for key, t in pairs(state) do self.inputs[key] = t:clone() end
   local B = state.content.shape[1]
-  self.aim = core.zeros({ B, task.seq_len, task.d_output }, "f64")
-  self.largest = core.ones({ B }, "f64") -- 0 while an aim is climbed
-  local program, most, height, total = core.record(function()
+  self.coefficients = core.zeros({ B, task.seq_len, task.d_output }, "f64")
+  self.largest = core.ones({ B }, "f64") -- 0 while one error is maximised alone
+  local program, most, objective, total = core.record(function()
     local batch = task.domain.build(self.inputs)
     local error = model:forward(batch.x, batch.length) - batch.y
     local most = core.max(norms[norm](error), 2)
-    local height = most * self.largest + core.sum(error * self.aim, { 2, 3 })
-    return most, height, core.sum(height)
+    local objective = most * self.largest + core.sum(error * self.coefficients, { 2, 3 })
+    return most, objective, core.sum(objective)
   end)
   for _, t in pairs(self.inputs) do program:input(t) end
-  program:input(self.aim)
+  program:input(self.coefficients)
   program:input(self.largest)
   program:want(self.inputs.content)
   program:loss(total)
-  self.most, self.height, self.replica = most, height, program:replica()
+  self.most, self.objective, self.replica = most, objective, program:replica()
   return self
 end
 
@@ -59,12 +60,12 @@ local function measure(self, content)
   return self.replica:forward():value(self.most)
 end
 
---- What is climbed (B), and its gradient with respect to content.
+--- The objective (B), and its gradient with respect to content.
 local function try(self, content)
   local r = self.replica
   r:set(self.inputs.content, content)
   r:forward():zero():backward()
-  return r:value(self.height), r:gradient(self.inputs.content)
+  return r:value(self.objective), r:gradient(self.inputs.content)
 end
 
 --- The place, from 1, of the largest element of a tensor of one axis.
@@ -78,54 +79,54 @@ local function sign(t) return core.gt(t, 0) - core.lt(t, 0) end
 
 --- Climb from every sequence of a state. Each has a step of its own, which grows while it
 -- gains and is halved when it does not; the best content is never left.
-local function climb(self, best, low, high, steps)
+local function ascend(self, best, low, high, steps)
   local B = best.shape[1]
-  local height, slope = try(self, best)
+  local objective, slope = try(self, best)
   local step = core.zeros({ B }, "f64") + (high - low) / 4
   for _ = 1, steps do
     local candidate = best + step:reshape { B, 1, 1 } * sign(slope)
     candidate = core.minimum(core.maximum(candidate, low), high)
     local now, there = try(self, candidate)
-    local gained = core.gt(now, height)
+    local gained = core.gt(now, objective)
     local wide = gained:reshape { B, 1, 1 }
     best, slope = core.where(wide, candidate, best), core.where(wide, there, slope)
-    height = core.maximum(height, now)
+    objective = core.maximum(objective, now)
     step = core.where(gained, core.minimum(step * LONGER, high - low), step * SHORTER)
     if step:max():item() < SMALLEST * (high - low) then break end
   end
   return best
 end
 
---- What the starts of a group climb first (B, L, d): the largest error alone leads to the
--- nearest peak, so every start but two climbs the error of one coordinate of one row, up
--- or down. `turn` says with which coordinate to go on. The row is that of the trigger,
--- any where there is none.
-local function aims(self, state, turn, g)
-  local B, L, d = table.unpack(self.aim.shape)
+--- The first objective of a group's starts (B, L, d): the largest error leads to the
+-- nearest maximum, so every start but two maximises the error of one coordinate of one
+-- row, with either sign. `turn` is the number of the first coordinate. The row is the trigger's, else
+-- a random one.
+local function objective_of(self, state, turn, g)
+  local B, L, d = table.unpack(self.coefficients.shape)
   local rows = g:randint(0, L - 1, { B }):totable()
   local triggers = core.is_tensor(state.trigger) and state.trigger:totable() or rows
-  local places, sides, aimed = {}, {}, {}
+  local places, sides, alone = {}, {}, {}
   for b = 1, B do
     local k = (turn + b) % (2 * d)
     local row = triggers[b] >= 0 and triggers[b] or rows[b]
     places[b], sides[b] = row * d + k // 2, (k % 2 * 2 - 1) * (b > 2 and 1 or 0)
-    aimed[b] = b > 2 and 1 or 0
+    alone[b] = b > 2 and 1 or 0
   end
   local one = core.one_hot(core.tensor(places, "f64"), L * d):reshape { B, L, d }
   return one * core.tensor(sides, "f64"):reshape { B, 1, 1 },
-    1 - core.tensor(aimed, "f64")
+    1 - core.tensor(alone, "f64")
 end
 
 --- The worst content found from a state.
-local function search(self, state, o, domain, aim, largest_too)
+local function search(self, state, o, domain, coefficients, largest_too)
   load(self, state)
   local low, high = domain.low, domain.high
-  self.replica:set(self.aim, aim)
+  self.replica:set(self.coefficients, coefficients)
   self.replica:set(self.largest, largest_too)
-  local content = climb(self, state.content, low, high, o.steps)
-  self.replica:set(self.aim, 0 * aim)
+  local content = ascend(self, state.content, low, high, o.steps)
+  self.replica:set(self.coefficients, 0 * coefficients)
   self.replica:set(self.largest, core.ones(largest_too.shape, "f64"))
-  content = climb(self, content, low, high, o.steps)
+  content = ascend(self, content, low, high, o.steps)
   return measure(self, content), content
 end
 
@@ -163,9 +164,9 @@ local function changed(content, k, domain)
 end
 
 --- Of two contents of each sequence that with the larger error.
-local function better(height, content, other_height, other)
-  local gained = core.gt(other_height, height)
-  return core.maximum(height, other_height),
+local function better(objective, content, other_objective, other)
+  local gained = core.gt(other_objective, objective)
+  return core.maximum(objective, other_objective),
     core.where(gained:reshape { -1, 1, 1 }, other, content), gained
 end
 
@@ -173,32 +174,32 @@ end
 -- sweeps over all changes until one gains nothing, at most `tries` in all.
 local function polish(self, state, domain, tries, g)
   load(self, state)
-  local best, height = state.content, measure(self, state.content)
+  local best, objective = state.content, measure(self, state.content)
   local _, L, m = table.unpack(best.shape)
   local since, n = 0, changes_of(L, m)
   while true do
     for _, k in ipairs(shuffled(n, g)) do
       if tries == 0 or since == n then return best end
       local candidate, gained = changed(best, k - 1, domain), nil
-      height, best, gained = better(height, best, measure(self, candidate), candidate)
+      objective, best, gained = better(objective, best, measure(self, candidate), candidate)
       tries, since = tries - 1, gained:max():item() > 0 and 0 or since + 1
     end
   end
 end
 
---- The same after `SHAKES` ascents, each from content of which some single coordinates
+--- The same after `SHAKES` ascents, each from content whose single coordinates are some
 -- or whole tokens were drawn anew: a bound or half between.
 local function shake(self, state, domain, steps, g)
   load(self, state)
   local low, high, best = domain.low, domain.high, state.content
-  local shape, height = best.shape, measure(self, best)
+  local shape, objective = best.shape, measure(self, best)
   local B, L = shape[1], shape[2]
   for round = 1, SHAKES do
     local drawn = low + (high - low) / 2 * g:randint(0, 2, shape)
     local anew = round % 2 == 0 and g:bernoulli(0.05, shape)
       or g:bernoulli(math.min(2 / L, 1), { B, L, 1 })
-    local content = climb(self, core.where(anew, drawn, best), low, high, steps)
-    height, best = better(height, best, measure(self, content), content)
+    local content = ascend(self, core.where(anew, drawn, best), low, high, steps)
+    objective, best = better(objective, best, measure(self, content), content)
   end
   return best
 end
@@ -271,10 +272,10 @@ local certify = schema.func("lab.certify", {
   doc = [[The worst loss of a model on a task.
 
     The loss of a sequence is the largest error of its rows. In f64 (a model of f32 is
-    copied) it is climbed by projected gradient ascent over the content of the
+    copied) it is maximised by projected gradient ascent over the content of the
     sequences, from many starts for every position of the trigger: all content at its
     bounds, corners, points within, and the worst of a sample. Each start but these first
-    climbs the error of one coordinate of the trigger's row, up or down, and then the
+    maximises the error of one coordinate of the trigger's row, in one direction, then the
     largest error. The worst of each trigger then try single changes: a coordinate at a
     bound or half between, in one token or in all, or one token's content on another or
     on all. They do so again after ascents from partly redrawn content. The result is
@@ -342,15 +343,15 @@ local certify = schema.func("lab.certify", {
     error, state.content = search(at, state, o, domain, ...)
     add(state, error)
   end
-  for i, state in ipairs(groups) do try(state, aims(at, state, i * (o.starts - 2), g)) end
-  try(first_of(of_sample, o.starts), core.zeros(at.aim.shape, "f64"),
+  for i, state in ipairs(groups) do try(state, objective_of(at, state, i * (o.starts - 2), g)) end
+  try(first_of(of_sample, o.starts), core.zeros(at.coefficients.shape, "f64"),
     core.ones({ o.starts }, "f64"))
   local top = first_of(found, o.starts)
   top.content = polish(at, top, domain, o.tries, g)
   work:at(#groups + 2)
   top.content = shake(at, top, domain, o.steps, g)
   top.content = polish(at, top, domain, o.tries, g)
-  top.content = climb(at, top.content, domain.low, domain.high, 10 * o.steps)
+  top.content = ascend(at, top.content, domain.low, domain.high, 10 * o.steps)
   add(top, measure(at, top.content))
   local best = of_sample[1]
   for _, one in ipairs(found) do

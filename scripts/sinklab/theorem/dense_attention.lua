@@ -8,7 +8,7 @@ local check = require "sinklab.base.check"
 
 local dense = {}
 
---- (B, T, heads * d) -> (B, heads, T, d), a head's rows repeated for those that share
+--- (B, T, heads * d) -> (B, heads, T, d), a head's rows repeated for the heads that share
 -- it.
 local function by_head(x, heads, shared)
   local b, t, width = table.unpack(x.shape)
@@ -131,8 +131,8 @@ local function hide(c, scores, weights, keys)
   return out
 end
 
---- What each change does: function (c, state, argument) with state = { scores, weights
--- (B, H, T, T), values (B, H, T, d) }; c.shift positions are registers.
+--- The effect of each change: function (c, state, argument), with state = { scores,
+-- weights (B, H, T, T), values (B, H, T, d) }; c.shift positions are registers.
 local changes = {}
 
 function changes.zero(_, state) state.weights = state.weights * 0 end

@@ -1,7 +1,7 @@
 --- optim.lua - lab.optim: how parameters move along the gradient, as plain data.
 --
 -- Names, defaults and ranges of the options are those of the core's table
--- (core/train/update.c); what they mean is said here.
+-- (core/train/update.c); their meaning is said here.
 local core = require "sinklab.core"
 local check = require "sinklab.base.check"
 local schema = require "sinklab.base.schema"
