@@ -99,8 +99,8 @@ end
 
 --- The first objective of a group's starts (B, L, d): the largest error leads to the
 -- nearest maximum, so every start but two maximises the error of one coordinate of one
--- row, with either sign. `turn` is the number of the first coordinate. The row is the trigger's, else
--- a random one.
+-- row, with either sign. `turn` is the number of the first coordinate. The row is the
+-- trigger's, else a random one.
 local function objective_of(self, state, turn, g)
   local B, L, d = table.unpack(self.coefficients.shape)
   local rows = g:randint(0, L - 1, { B }):totable()
@@ -181,7 +181,8 @@ local function polish(self, state, domain, tries, g)
     for _, k in ipairs(shuffled(n, g)) do
       if tries == 0 or since == n then return best end
       local candidate, gained = changed(best, k - 1, domain), nil
-      objective, best, gained = better(objective, best, measure(self, candidate), candidate)
+      objective, best, gained =
+        better(objective, best, measure(self, candidate), candidate)
       tries, since = tries - 1, gained:max():item() > 0 and 0 or since + 1
     end
   end
@@ -343,7 +344,9 @@ local certify = schema.func("lab.certify", {
     error, state.content = search(at, state, o, domain, ...)
     add(state, error)
   end
-  for i, state in ipairs(groups) do try(state, objective_of(at, state, i * (o.starts - 2), g)) end
+  for i, state in ipairs(groups) do
+    try(state, objective_of(at, state, i * (o.starts - 2), g))
+  end
   try(first_of(of_sample, o.starts), core.zeros(at.coefficients.shape, "f64"),
     core.ones({ o.starts }, "f64"))
   local top = first_of(found, o.starts)
