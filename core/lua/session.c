@@ -234,24 +234,28 @@ static void blame_script (lua_State *L) {
   }
 }
 
-/* Lua: (message) -> the message with a suggestion for its misspelt name. */
-static int suggest (lua_State *L) {
+/* Lua: (value, module, name or nil) -> the text that the module, or its function
+** of this name, makes of the value. */
+static int ask (lua_State *L) {
   lua_getglobal (L, "require");
-  lua_pushliteral (L, "sinklab.prompt.undefined");
+  lua_pushvalue (L, 2);
   lua_call (L, 1, 1);
-  lua_insert (L, 1);
+  if (!lua_isnil (L, 3)) lua_getfield (L, -1, lua_tostring (L, 3));
+  lua_pushvalue (L, 1);
   lua_call (L, 1, 1);
   return 1;
 }
 
-/* If the suggestion fails, the message stays as it is. */
-static void add_suggestion (lua_State *L) {
-  if (!strstr (lua_tostring (L, 1), "attempt to call a nil value (")) return;
-  lua_pushcfunction (L, suggest);
+/* The value at 1 becomes this text; if that fails, it stays as it is. */
+static void replace_by (lua_State *L, const char *module, const char *name) {
+  lua_pushcfunction (L, ask);
   lua_pushvalue (L, 1);
-  if (lua_pcall (L, 1, 1, 0) == LUA_OK && lua_isstring (L, -1))
+  lua_pushstring (L, module);
+  lua_pushstring (L, name);
+  if (lua_pcall (L, 3, 1, 0) == LUA_OK && lua_isstring (L, -1))
     lua_replace (L, 1);
-  lua_settop (L, 1);
+  else
+    lua_pop (L, 1);
 }
 
 static int message (lua_State *L) {
@@ -264,14 +268,22 @@ static int message (lua_State *L) {
     if (luaL_callmeta (L, 1, "__tostring") && lua_isstring (L, -1))
       lua_replace (L, 1);
     else {
+      lua_settop (L, 1);
       lua_pushfstring (L, "the error raised is a %s, not a text",
                        luaL_typename (L, 1));
+      if (lua_istable (L, 1)) replace_by (L, "sinklab.prompt.show", "text");
+      if (lua_type (L, 1) == LUA_TSTRING) {
+        lua_pushliteral (L, ": ");
+        lua_pushvalue (L, 1);
+        lua_concat (L, 3);
+      }
       lua_replace (L, 1);
     }
   }
   blame_script (L);
   lua_settop (L, 1);
-  add_suggestion (L);
+  if (strstr (lua_tostring (L, 1), "attempt to call a nil value ("))
+    replace_by (L, "sinklab.prompt.undefined", NULL);
   if (s->traceback) luaL_traceback (L, L, lua_tostring (L, 1), 1);
   return 1;
 }

@@ -177,7 +177,9 @@ check.test("an error is one line with the script's place; --traceback shows more
     r = script('error "x"', "--traceback")
     check.contains(r.err, "sinklab: s.lua:1: x\nstack traceback:")
     check.contains(script("x = = 1").err, "sinklab: s.lua:1: unexpected symbol")
-    check.contains(script("error({})").err, "the error raised is a table, not a text")
+    check.contains(script("error { code = 3 }").err,
+      "sinklab: the error raised is a table, not a text: { code = 3 }\n")
+    check.contains(script("error(print)").err, "the error raised is a function, not")
     local own = '{ __tostring = function() return "mine" end }'
     check.contains(script("error(setmetatable({}, " .. own .. "))").err, "sinklab: mine")
     check.equal(script("error(42)").err, "sinklab: 42\n")

@@ -35,6 +35,7 @@ check.test("arguments and options are checked and filled", function()
     ["lab.f: expected a table of options, got 5"] = { "x", 1, 5 },
     ["lab.f: option 'lr' is 0; it must be above 0"] = { "x", 1, { lr = 0 } },
     ["lab.f: no such option 'rl' (did you mean 'lr'?)"] = { "x", 1, { rl = 1 } },
+    ["lab.f: no such option 'a'"] = { "x", 1, { z = 1, y = 1, x = 1, a = 1, lr = 0 } },
     ["lab.f: no such option '1'; it takes list, lr or stop"] = { "x", 1, { 1 } },
     ["lab.f: stop: option 'loss' must be a number, got 'x'"] = { "x", 1,
       { stop = { loss = "x" } } },

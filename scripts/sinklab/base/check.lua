@@ -212,8 +212,14 @@ function check.options(what, given, rules)
   if given ~= nil and type(given) ~= "table" then
     check.fail("%s: expected a table of options, got %s", what, shown(given))
   end
-  local out = {}
-  for key, value in pairs(given or {}) do
+  local out, keys = {}, {}
+  for key in pairs(given or {}) do keys[#keys + 1] = key end
+  -- Of several wrong options the same one is blamed every time.
+  if #keys > 1 then
+    table.sort(keys, function(a, b) return tostring(a) < tostring(b) end)
+  end
+  for _, key in ipairs(keys) do
+    local value = given[key]
     local rule = type(key) == "string" and rules[key]
     if not rule then
       local names = {}
