@@ -28,7 +28,7 @@ local scripts = {
     local lab = require "sinklab"
     lab.threads(1)
     local run = lab.run()
-    local function draw() return lab.plot.heat({ { 0, 1 }, { 1, 0 } }, { title = "T" }) end
+    local function draw() return lab.plot.heat { { 0, 1 }, { 1, 0 } } end
     draw():save "first.png" -- the fonts are found
     os.getenv "SINKLAB_FAIL_BEGIN"
     local x = lab.arange(100):reshape { 10, 10 }
@@ -60,7 +60,7 @@ local function fault(r)
   local record = ok and json.decode(text)
   if not record then return "no record" end
   if record.status == "running" then return "the record says 'running'" end
-  if r.code == 1 and record.status == "complete" then return "the record says 'complete'" end
+  if r.code == 1 and record.status == "complete" then return "'complete', status 1" end
 end
 
 for name, script in pairs(scripts) do

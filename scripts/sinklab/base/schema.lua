@@ -114,6 +114,10 @@ function Entry.__index(entry, key)
   return value
 end
 
+-- A call that is no tail call keeps the named function on the stack, where errors
+-- look for it.
+local function through(...) return ... end
+
 --- The function with its arguments checked.
 local function checked(entry, f)
   local first, class = entry.method and 1 or 0, entry.name:match "^(.*):"
@@ -130,7 +134,7 @@ local function checked(entry, f)
       given[last] = check.options(what, given[last], entry.more and entry.more(given[1])
         or options)
     end
-    return f(table.unpack(given, 1, math.max(last, given.n)))
+    return through(f(table.unpack(given, 1, math.max(last, given.n))))
   end
 end
 
@@ -159,7 +163,6 @@ function schema.func(name, spec, f)
   local entry = declare(name, spec, f, module_at(2))
   local out = checked(entry, f)
   name_function(out, entry)
-  core.name(f, entry.name) -- the call of f is a tail call
   return out
 end
 
@@ -171,10 +174,7 @@ function schema.core(name, spec, f, module)
   if entry.method then return end
   f = f or core[name:match "([%w_]+)$"]
   entry.is_value = type(f) ~= "function"
-  if spec.options and not spec.unchecked then
-    core.name(f, name)
-    f = checked(entry, f)
-  end
+  if spec.options and not spec.unchecked then f = checked(entry, f) end
   if type(f) == "function" then name_function(f, entry) end
   return f
 end

@@ -27,6 +27,7 @@ characters and bytes that are not UTF-8 are shown escaped.]],
   returns = "text without a newline at its end",
   example = [[print(lab.text.table({ "head", "weight" }, { { 1, 0.99 }, { 2, 0.5 } }))]],
 }, function(names, rows)
+  check.list("lab.text.table", "the names", names, "strings")
   for i, row in ipairs(rows) do
     if type(row) ~= "table" then
       check.fail("lab.text.table: row %d must be a list of cells, got %s", i,

@@ -102,6 +102,7 @@ local measure = schema.func("lab.sinks", {
   if batch.length ~= nil then
     segments.check_shape(what, "length", batch.length, { samples })
   end
+  if samples == 0 then check.fail("%s: the batch has no sequences", what) end
   local shard = divisor(samples, SHARD)
   local begins = segments.first_key(what, model, batch)
   local x = shard_of(batch.x, shard)

@@ -68,7 +68,7 @@ function entries.csv(log)
       end
     end
   end
-  table.sort(probes)
+  table.sort(probes, function(a, b) return tostring(a) < tostring(b) end)
   table.move(csv_keys, 1, #csv_keys, 1, columns)
   table.move(probes, 1, #probes, #columns + 1, columns)
   local rows = {}

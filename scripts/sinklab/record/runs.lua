@@ -338,7 +338,7 @@ end)
 
 methods.rows = schema.func("runs:rows", {
   doc = "Rows of text for a list of runs, under a row of column names.",
-  args = { { "list", "table", doc = "from runs:list" } },
+  args = { { "list", "table", list = "runs", of = "table", doc = "from runs:list" } },
   returns = "names, rows: for lab.text.table",
   example = [[print(lab.text.table(lab.runs "runs":rows {}))]],
 }, function(_, list)
