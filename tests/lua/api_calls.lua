@@ -222,14 +222,17 @@ for i = 1, count do
     arguments = from_schema(entry)
   end
   local f = arguments.f or list and list[1].f or public(entry.name)
-  -- A training takes as long as it is asked to.
-  local steps = entry.name ~= "lab.train" or type(arguments[3]) == "table"
-      and arguments[3].steps
-  if f and steps then
+  if f then
     local n = arguments.n
     arguments = changed(arguments, n, 0)
     if math.random() < 0.3 then arguments = changed(arguments, n, 0) end
-    if math.random() < 0.05 then n = math.random(0, n) end
+    if math.random() < 0.05 and entry.name ~= "lab.train" then n = math.random(0, n) end
+    -- A training takes as long as it is asked to.
+    if entry.name == "lab.train" then
+      if arguments[3] == nil then arguments[3] = {} end
+      if type(arguments[3]) == "table" then rawset(arguments[3], "steps", 3) end
+      n = 3
+    end
     local parts = {}
     for k = 1, n do parts[k] = shown(arguments[k], 0) end
     local text = entry.name .. " (" .. table.concat(parts, ", ") .. ")"

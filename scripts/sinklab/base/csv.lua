@@ -46,8 +46,9 @@ end
 local function repeated(names)
   local seen = {}
   for _, name in ipairs(names) do
-    if seen[name] then return name end
-    seen[name] = true
+    local text = tostring(name)
+    if seen[text] then return text end
+    seen[text] = true
   end
 end
 

@@ -20,7 +20,7 @@ local kinds = schema.join(head_changes.of_heads, text_rows,
   { { "mechanism", "string table" } })
 local kind_rules = schema.rules(kinds)
 local rules = schema.rules(schema.join(kinds, { { "name", "string" },
-  { "layers", "table" },
+  { "layers", "table", list = "layers", of = "integer" },
   { "heads", "string table", default = "each", choices = { "each", "all" } } }))
 
 --- The numbers of `after` minus those of `before`; keys in `same` are copied.
