@@ -28,7 +28,7 @@ function io.write() end
 -- processes or are another's test.
 local WORK = { steps = true, seeds = true, n = true, starts = true, n_seq = true,
   seconds = true, batches = true, tries = true, iterations = true, sampled = true,
-  attempts = true, eval_batches = true, samples = true, batch = true, count = true,
+  eval = true, samples = true, batch = true, count = true,
   repeats = true, workers = true, every = true }
 local SKIPPED = { ["lab.threads"] = true, ["lab.sweep"] = true, ["lab.run"] = true,
   ["lab.lm.speed"] = true, ["lab.certify"] = true, ["lab.options"] = true }

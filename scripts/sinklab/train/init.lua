@@ -122,7 +122,7 @@ local train = schema.func(what, {
     { "stop", "table", default = {}, fields = stop_rows,
       doc = "tests that end the training earlier; 0 turns one off" },
     { "seed", "integer", default = 0, min = 0, doc = "of the data" },
-    { "eval", "integer", default = 1024, min = 0, unit = "sequences",
+    { "eval", "integer", default = 1024, min = 0, max = 1 << 24, unit = "sequences",
       doc = [[fresh sequences for the final loss and error, in whole shards (the result
         says how many); 0: none]] },
     { "log_every", "integer", default = 100, min = 1, unit = "steps",
