@@ -448,7 +448,7 @@ START_TEST (failures_name_operation_and_shapes) {
 }
 END_TEST
 
-START_TEST (ordinals_observers_and_text) {
+START_TEST (op_indices_observers_and_text) {
   sl_context c = start (1);
   double seen = 7;
   sl_tensor *a = numbers (2, DIMS (2, 3), 0, 1), *x[3];
@@ -533,5 +533,5 @@ SUITE_MAIN ("program", replay_follows_draw_parameters_and_inputs,
             check_tells_right_from_wrong, replay_allocates_nothing,
             same_bits_on_any_number_of_threads,
             every_failing_allocation_leaks_nothing,
-            failures_name_operation_and_shapes, ordinals_observers_and_text,
+            failures_name_operation_and_shapes, op_indices_observers_and_text,
             long_programs)

@@ -155,7 +155,7 @@ to_queries (const sl_head *h, const sl_block *b, int j, int end, ptrdiff_t n,
 
 /* Before something goes to rows lo .. hi - 1: returns 0 if they are to be
 ** assigned, else 1, and they hold something to add to. */
-static int start_rows (sl_gradient *g, int lo, int hi, int width) {
+static int prepare_rows (sl_gradient *g, int lo, int hi, int width) {
   if (g->written == lo) {
     g->written = hi;
     return 0;
@@ -178,7 +178,7 @@ to_keys (const sl_head *h, const sl_block *b, int j, int end, int n,
     to_keys (h, b, j, written, n, a, x, g);
     j = written;
   }
-  add = start_rows (g, j, end, n);
+  add = prepare_rows (g, j, end, n);
   c = g->x + j * g->row;
   a += j * b->key_step;
   if (!is_tiled (h, b, x, n))
@@ -276,7 +276,7 @@ static void add_gradients (sl_head *h, const sl_block *b, int j, int end) {
   scale_dscores (h, b, j, end);
   if (dq->x)
     to_queries (h, b, j, end, d, b->dscores, &h->k,
-                j > b->lo || start_rows (dq, b->row, b->row + b->queries, d),
+                j > b->lo || prepare_rows (dq, b->row, b->row + b->queries, d),
                 dq->x + b->row * dq->row, dq->row);
   if (h->dk.x) to_keys (h, b, j, end, d, b->dscores, &h->q, &h->dk);
   if (h->dv.x)
@@ -289,7 +289,7 @@ static void to_keys_singly (const sl_head *h, const sl_block *b, int lo, int n,
                             sl_gradient *g) {
   if (!g->x) return;
   sl_product (h, n, width, 1, 1, (sl_grid){ a, b->key_step, 1 }, x,
-              start_rows (g, lo, lo + n, width), g->x + lo * g->row, g->row);
+              prepare_rows (g, lo, lo + n, width), g->x + lo * g->row, g->row);
 }
 
 /* The same, each query over the keys that it sees. */
@@ -304,7 +304,7 @@ static void add_gradients_singly (sl_head *h, const sl_block *b) {
     if (dq->x)
       sl_product (h, 1, d, n, 1,
                   (sl_grid){ b->dscores + at, b->query_step, b->key_step },
-                  sl_from (h->k, lo), start_rows (dq, row, row + 1, d),
+                  sl_from (h->k, lo), prepare_rows (dq, row, row + 1, d),
                   dq->x + row * dq->row, dq->row);
     to_keys_singly (h, b, lo, n, d, b->dscores + at, sl_from (h->q, row),
                     &h->dk);

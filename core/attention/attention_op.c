@@ -84,7 +84,7 @@ static void end_gradient (const sl_run *r, int k, int sequence, int head,
 static void start (sl_head *h, const sl_run *r, sl_attention_plan *p) {
   sl_attention_plan_again (r->attr, r->in, p);
   *h = (sl_head){ .run = r, .attr = r->attr, .p = p };
-  SL (sl_host_start) (&h->host, r, &p->call);
+  SL (sl_host_init) (&h->host, r, &p->call);
   h->layout = p->lanes ? &SL (sl_layout_lanes) : &SL (sl_layout_rows);
   h->out_row = (ptrdiff_t)p->call.heads * p->d_value;
 }

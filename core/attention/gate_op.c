@@ -15,7 +15,7 @@ typedef struct work {
 static void start (work *w, const sl_run *r, sl_gate_plan *p) {
   sl_gate_plan_of (r->attr, r->n_in, r->in, p, NULL);
   *w = (work){ .run = r, .p = p };
-  SL (sl_host_start) (&w->host, r, &p->call);
+  SL (sl_host_init) (&w->host, r, &p->call);
   w->host.call.scale = 1;
   w->gate = w->host.plugin->gate;
 }

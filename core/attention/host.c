@@ -24,7 +24,7 @@ sl_call SL (sl_new_call) (const sl_mechanism *m, int layer, int heads,
                     .scale = scale };
 }
 
-void SL (sl_host_start) (sl_hosted *h, const sl_run *r, const sl_call_plan *p) {
+void SL (sl_host_init) (sl_hosted *h, const sl_run *r, const sl_call_plan *p) {
   const sl_attention_attr *a = r->attr;
   const sl_view *in = &r->in[p->inputs];
   *h = (sl_hosted){ .run = r, .p = p };
@@ -89,7 +89,7 @@ void SL (sl_host_observe) (const sl_hosted *h, int kv_head,
                            sl_weight_rows rows) {
   const sl_run *r = h->run;
   const sl_observer *o = r->observer;
-  rows.layer = r->ordinal;
+  rows.layer = r->op_index;
   rows.sample = (long)(r->draw ? r->draw->first_sample : 0) + h->sequence;
   rows.head = h->call.head;
   rows.kv_head = kv_head;

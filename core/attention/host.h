@@ -26,7 +26,7 @@ typedef struct sl_hosted {
 } sl_hosted;
 
 /* The optional inputs are found behind the first p->inputs of the run. */
-void SL (sl_host_start) (sl_hosted *h, const sl_run *r, const sl_call_plan *p);
+void SL (sl_host_init) (sl_hosted *h, const sl_run *r, const sl_call_plan *p);
 void SL (sl_host_sequence) (sl_hosted *h, int sequence);
 
 /* Choose a head; its parameters, a row of (heads, params), are copied to the

@@ -19,7 +19,7 @@ typedef struct work {
 static void start (work *w, const sl_run *r, sl_mixer_plan *p) {
   sl_mixer_plan_of (r->attr, SL_DTYPE, r->n_in, r->in, p, NULL);
   *w = (work){ .run = r, .p = p };
-  SL (sl_host_start) (&w->host, r, &p->call);
+  SL (sl_host_init) (&w->host, r, &p->call);
   w->mixer = w->host.plugin->mixer;
   w->shape.d_head = p->call.d_head;
   w->shape.d_out = p->d_out;

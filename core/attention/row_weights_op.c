@@ -35,7 +35,7 @@ static void forward (const sl_run *r) {
   sl_row_weights_plan p;
   sl_hosted h;
   sl_row_weights_plan_of (r->attr, r->n_in, r->in, &p, NULL);
-  SL (sl_host_start) (&h, r, &p.call);
+  SL (sl_host_init) (&h, r, &p.call);
   for (int s = 0; s < p.call.batch; s++)
     for (int head = 0; head < p.call.heads; head++) {
       SL (sl_host_sequence) (&h, s);
@@ -73,7 +73,7 @@ static void backward (const sl_run *r) {
   sl_hosted h;
   if (!r->dout[0].data) return;
   sl_row_weights_plan_of (r->attr, r->n_in, r->in, &p, NULL);
-  SL (sl_host_start) (&h, r, &p.call);
+  SL (sl_host_init) (&h, r, &p.call);
   for (int s = 0; s < p.call.batch; s++)
     for (int head = 0; head < p.call.heads; head++) {
       SL (sl_host_sequence) (&h, s);

@@ -33,7 +33,7 @@ typedef struct sl_run {
   void *scratch;       /* contents undefined */
   const sl_draw *draw; /* position in the random stream */
   void *observer;      /* attention: sl_observer or NULL */
-  int ordinal;         /* how many earlier nodes of the program have this op */
+  int op_index;        /* how many earlier nodes of the program have this op */
   int from, to;        /* forward of an op with units: only these; to 0: all */
   sl_error *error;     /* empty; an op with SL_OP_SERIAL that fails fills it,
                        ** which ends the run */

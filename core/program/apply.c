@@ -134,7 +134,7 @@ int sl_apply (sl_context *c, const sl_op *op, const void *attr, int n_in,
                   .scratch = memory + node.saved,
                   .draw = &c->draw,
                   .observer = c->observer,
-                  .ordinal = c->observer ? c->applied++ : node.ordinal,
+                  .op_index = c->observer ? c->applied++ : node.op_index,
                   .error = &failure };
   all.run = &run;
   all.scratch = node.scratch;

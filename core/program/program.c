@@ -126,7 +126,7 @@ int sl_node_prepare (sl_program *p, const sl_op *op, const void *attr, int n_in,
   node->op = op;
   node->n_in = n_in;
   node->n_out = n_out;
-  node->ordinal = count_of (p, op->name);
+  node->op_index = count_of (p, op->name);
   node->operand = (sl_operand *)block;
   if (op->attr_size > 0) {
     memcpy (block + skip, attr, op->attr_size);

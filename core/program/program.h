@@ -14,7 +14,7 @@ typedef struct sl_context {
   sl_program *recording; /* NULL: nothing is being recorded */
   sl_draw draw;          /* where random ops that run at once stand */
   void *observer;        /* attention that runs at once: sl_observer or NULL */
-  int applied; /* with an observer: ops so far, the ordinal of the next one */
+  int applied; /* with an observer: ops so far, the op_index of the next one */
 } sl_context;
 
 /* A pool of 'threads' (as sl_pool_new has it) and nothing being recorded; -1

@@ -20,7 +20,7 @@ typedef struct sl_operand {
 typedef struct sl_node {
   const sl_op *op;
   sl_dtype dtype;
-  int n_in, n_out, ordinal;
+  int n_in, n_out, op_index;
   size_t saved, scratch; /* bytes */
   const void *attr;      /* in operand's block; NULL if the op has none */
   sl_operand *operand;   /* owned; n_in inputs, then n_out outputs */

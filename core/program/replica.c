@@ -177,7 +177,7 @@ static void layout (sl_replica *r, arena *a, const sl_gradients *plan) {
                    .n_in = n->n_in,
                    .n_out = n->n_out,
                    .draw = &r->draw,
-                   .ordinal = n->ordinal,
+                   .op_index = n->op_index,
                    .error = &r->error };
     run.in = resolve (a, n, 0, n->n_in, r->value, NULL);
     run.out = resolve (a, n, n->n_in, n->n_out, r->value, NULL);

@@ -91,6 +91,24 @@ check.test("the README's first commands are what .ci/run calls", function()
     "\n    scripts/setup && ctest --test-dir build --output-on-failure\n")
 end)
 
+check.test("the files between a script and a kernel are there, few enough to read", function()
+  local page = process.read(source .. "/docs/extending.md")
+  local part, folder, n = page:match "\n## From a script to a kernel and back\n(.*)", "", 0
+  for row in part:gmatch "\n| [^|`]*`?[^|]* | ([^\n]*) |" do
+    for name in row:gmatch "`([^`]*)`" do
+      if name:find "/" then folder = name:match "^(.*/)" end
+      if not name:find "/$" then
+        local path = name:find "/" and name or folder .. name
+        local file <close> = io.open(source .. "/" .. path)
+        if not file then error(path .. " is not there", 0) end
+        n = n + 1
+      end
+    end
+  end
+  check.at_most(n, 30)
+  check.at_least(n, 20)
+end)
+
 check.test("every file that the README names is there", function()
   for path in process.read(source .. "/README.md"):gmatch "%]%(([%w_/.-]+)%)" do
     local file <close> = io.open(source .. "/" .. path)

@@ -107,10 +107,10 @@ static void noise_forward (const sl_run *r) {
           tiny_noise_at (r->draw, (uint32_t)s, (uint32_t)i);
 }
 
-/* order (a) -> 100 * ordinal + observer's number */
+/* order (a) -> 100 * op_index + observer's number */
 static void order_forward (const sl_run *r) {
   *(double *)r->out[0].data =
-      100 * r->ordinal + (r->observer ? *(double *)r->observer : 0);
+      100 * r->op_index + (r->observer ? *(double *)r->observer : 0);
 }
 
 static int refuse_infer (sl_shape_query *q, sl_error *e) {

@@ -8,7 +8,7 @@
 ** total (a)    -> sum of sin (a) * scale
 ** wrong (a)    -> the same with a gradient that is 0.1 % off
 ** noise ()     -> uniform numbers; attr: two sizes; SL_OP_SERIAL; no gradient
-** order (a)    -> 100 * ordinal + the observer's number; no gradient
+** order (a)    -> 100 * op_index + the observer's number; no gradient
 ** refuse ()    -> never; its shapes names itself */
 extern const sl_op tiny_blend, tiny_total, tiny_wrong, tiny_noise, tiny_order,
     tiny_refuse;
