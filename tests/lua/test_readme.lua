@@ -91,9 +91,10 @@ check.test("the README's first commands are what .ci/run calls", function()
     "\n    scripts/setup && ctest --test-dir build --output-on-failure\n")
 end)
 
-check.test("the files between a script and a kernel are there, few enough to read", function()
+check.test("the files from a script to a kernel are there, at most 30", function()
   local page = process.read(source .. "/docs/extending.md")
-  local part, folder, n = page:match "\n## From a script to a kernel and back\n(.*)", "", 0
+  local part = page:match "\n## From a script to a kernel and back\n(.*)"
+  local folder, n = "", 0
   for row in part:gmatch "\n| [^|`]*`?[^|]* | ([^\n]*) |" do
     for name in row:gmatch "`([^`]*)`" do
       if name:find "/" then folder = name:match "^(.*/)" end
