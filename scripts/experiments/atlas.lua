@@ -14,9 +14,10 @@ local training = require "experiments.lib.training"
 local names = training.names()
 
 local opt = lab.options {
-  tasks = { default = names, doc = "tasks", choices = names },
+  tasks = { default = names, quick = { "mean", "idle" }, doc = "tasks", choices = names },
   attention = { default = { "softmax", "softmax1", "softmax+sigmoid_gate", "sparsemax",
-    "softpick", "sigmoid", "relu", "linear" }, doc = "mechanisms, or mechanism+gate" },
+    "softpick", "sigmoid", "relu", "linear" }, quick = { "softmax", "relu" },
+    doc = "mechanisms, or mechanism+gate" },
   max_steps = { default = 2500, doc = "at most so many steps", min = 0 },
   batch_size = { default = 64, doc = "sequences a step", min = 1 },
   lr = { default = 2e-3, doc = "learning rate", min = 0 },
@@ -28,12 +29,11 @@ local opt = lab.options {
   sink_at = { default = 0.3,
     doc = "least mean weight on position 1 of a head that sinks" },
   seed = { default = 0, doc = "of the first run", min = 0 },
-  seeds = { default = 3, doc = "runs of each, with seeds from --seed on", min = 1 },
+  seeds = { default = 3, quick = 1, doc = "runs of each, with seeds from --seed on",
+    min = 1 },
   quick = { default = false, doc = "two tasks, two mechanisms, one seed" },
 }
-local tasks = opt.quick and { "mean", "idle" } or opt.tasks
-local mechanisms = opt.quick and { "softmax", "relu" } or opt.attention
-local seeds = opt.quick and 1 or opt.seeds
+local tasks, mechanisms, seeds = opt.tasks, opt.attention, opt.seeds
 
 for _, name in ipairs(mechanisms) do
   for part in name:gmatch "[^+]+" do lab.mechanism(part) end

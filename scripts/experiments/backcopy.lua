@@ -14,11 +14,11 @@ local opt = lab.options {
   variant = { default = "bbm",
     doc = "of the task", choices = { "bbm", "markov", "dormant_markov",
     "interpolate", "icl" } },
-  seq_len = { default = 64, doc = "tokens of a sequence", min = 4 },
+  seq_len = { default = 64, quick = 32, doc = "tokens of a sequence", min = 4 },
   d_model = { default = 32, doc = "width", min = 8 },
   num_layers = { default = 1, doc = "layers, of one head", min = 1 },
-  batch_size = { default = 32, doc = "sequences a step", min = 1 },
-  max_steps = { default = 3000, doc = "steps", min = 0 },
+  batch_size = { default = 32, quick = 16, doc = "sequences a step", min = 1 },
+  max_steps = { default = 3000, quick = 100, doc = "steps", min = 0 },
   lr = { default = 2e-2, doc = "learning rate, which falls to a tenth", min = 0 },
   betas = { default = { 0.9, 0.99 }, doc = "decay of Adam's running means" },
   weight_decay = { default = 1e-4, doc = "of AdamW", min = 0 },
@@ -29,9 +29,7 @@ local opt = lab.options {
   attention = { default = { "softmax", "relu" }, doc = "mechanisms to train" },
   quick = { default = false, doc = "few and short sequences, few steps, no claims" },
 }
-local seq_len = opt.quick and math.min(opt.seq_len, 32) or opt.seq_len
-local steps = opt.quick and math.min(opt.max_steps, 100) or opt.max_steps
-local batch_size = opt.quick and math.min(opt.batch_size, 16) or opt.batch_size
+local seq_len, steps, batch_size = opt.seq_len, opt.max_steps, opt.batch_size
 
 for _, mechanism in ipairs(opt.attention) do
   if not lab.mechanism(mechanism).has_weights then

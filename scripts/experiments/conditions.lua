@@ -35,7 +35,7 @@ local names = {}
 for i, factor in ipairs(factors) do names[i] = factor[1] end
 
 local opt = lab.options {
-  factors = { default = names, doc = "factors", choices = names },
+  factors = { default = names, quick = { "heads" }, doc = "factors", choices = names },
   attention = { default = { "softmax", "relu" }, doc = "mechanisms" },
   max_steps = { default = 4000, doc = "at most so many steps", min = 0 },
   batch_size = { default = 64, doc = "sequences a step", min = 1 },
@@ -45,12 +45,13 @@ local opt = lab.options {
     doc = "stop when a batch's largest error is below this", min = 0 },
   solved = { default = 0.1, doc = "largest error of a solved task", above = 0 },
   seed = { default = 0, doc = "of the first run", min = 0 },
-  seeds = { default = 2, doc = "runs of each, with seeds from --seed on", min = 1 },
+  seeds = { default = 2, quick = 1, doc = "runs of each, with seeds from --seed on",
+    min = 1 },
   quick = { default = false, doc = "one factor, one seed" },
 }
 local chosen = {}
-for _, name in ipairs(opt.quick and { "heads" } or opt.factors) do chosen[name] = true end
-local seeds = opt.quick and 1 or opt.seeds
+for _, name in ipairs(opt.factors) do chosen[name] = true end
+local seeds = opt.seeds
 for _, name in ipairs(opt.attention) do lab.mechanism(name) end
 local run = lab.run()
 

@@ -9,9 +9,10 @@ local lab = require "sinklab"
 
 local opt = lab.options {
   attention = { default = { "softmax", "softmax1", "relu", "softpick" },
+    quick = { "softmax", "softmax1" },
     doc = "mechanisms to train" },
-  seeds = { default = 3, doc = "seeds of each", min = 1 },
-  max_steps = { default = 1500, doc = "steps of each training", min = 1 },
+  seeds = { default = 3, quick = 1, doc = "seeds of each", min = 1 },
+  max_steps = { default = 1500, quick = 100, doc = "steps of each training", min = 1 },
   every = { default = 25, doc = "steps between measurements", min = 1 },
   samples = { default = 128, doc = "sequences measured", min = 1 },
   num_layers = { default = 1, doc = "layers", min = 1 },
@@ -25,9 +26,7 @@ local opt = lab.options {
   quick = { default = false, doc = "two mechanisms, one seed, fewer steps" },
 }
 
-local mechanisms = opt.quick and { opt.attention[1], opt.attention[2] } or opt.attention
-local seeds = opt.quick and 1 or opt.seeds
-local steps = opt.quick and math.min(opt.max_steps, 100) or opt.max_steps
+local mechanisms, seeds, steps = opt.attention, opt.seeds, opt.max_steps
 local residual = opt.num_layers > 1
 local run = lab.run()
 local task = lab.task.trigger_mean { d_model = opt.d_model, seq_len = opt.seq_len,

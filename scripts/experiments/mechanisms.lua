@@ -68,7 +68,8 @@ local labels = {}
 for i, entry in ipairs(entries) do labels[i] = entry.label end
 
 local opt = lab.options {
-  only = { default = labels, doc = "mechanisms to train", choices = labels },
+  only = { default = labels, quick = { "softmax", "relu", "softpick" },
+    doc = "mechanisms to train", choices = labels },
   d_model = { default = 16, doc = "width", min = 4 },
   seq_len = { default = 16, doc = "tokens of a sequence", min = 3 },
   trigger_pos = { default = 8,
@@ -80,7 +81,8 @@ local opt = lab.options {
   stop_max_abs_error = { default = 5e-3,
     doc = "stop when a batch's largest error is below this", min = 0 },
   seed = { default = 0, doc = "of the first run", min = 0 },
-  seeds = { default = 3, doc = "runs of each, with seeds from --seed on", min = 1 },
+  seeds = { default = 3, quick = 1, doc = "runs of each, with seeds from --seed on",
+    min = 1 },
   samples = { default = 1000, doc = "sequences measured", min = 2 },
   write_docs = { default = "", doc = "write the tables of the manual to this file" },
   sources = { default = "plugins",
@@ -91,8 +93,7 @@ local opt = lab.options {
 if opt.quick and opt.write_docs ~= "" then
   error("--write_docs is of all mechanisms and seeds: it does not go with --quick", 0)
 end
-local only = opt.quick and { "softmax", "relu", "softpick" } or opt.only
-local seeds = opt.quick and 1 or opt.seeds
+local only, seeds = opt.only, opt.seeds
 
 local task = lab.task.trigger_mean { d_model = opt.d_model, seq_len = opt.seq_len }
 task:batch { n = 1, trigger = opt.trigger_pos } -- refused before anything is trained

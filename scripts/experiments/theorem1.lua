@@ -21,27 +21,26 @@ local opt = lab.options {
   stop_max_abs_error = { default = 5e-3,
     doc = "stop when a batch's largest error is below this", min = 0 },
   seed = { default = 0, doc = "of the first run", min = 0 },
-  seeds = { default = 5, doc = "runs, with seeds from --seed on", min = 1 },
+  seeds = { default = 5, quick = 1, doc = "runs, with seeds from --seed on", min = 1 },
   samples = { default = 1000, doc = "sequences measured", min = 2 },
   attention = { default = "softmax", doc = "mechanism" },
-  temperatures = { default = { 2, 3, 4, 5, 7, 10, 14, 20 },
+  temperatures = { default = { 2, 3, 4, 5, 7, 10, 14, 20 }, quick = { 5, 10, 20 },
     doc = "of the witness", above = 0 },
   capped = { default = true, doc = "train under caps too" },
-  caps = { default = { 0.99, 0.9, 0.5 },
+  caps = { default = { 0.99, 0.9, 0.5 }, quick = { 0.9 },
     doc = "most weight on position 1 in plain rows", above = 0,
     max = 1 },
-  cap_steps = { default = 6000,
+  cap_steps = { default = 6000, quick = 1200,
     doc = "steps of a training under a cap and of one without", min = 1 },
   penalty = { default = 100.0,
     doc = "times the mean square of weight above the cap", above = 0 },
+  starts = { default = 16, quick = 4,
+    doc = "of the search for the worst error, at each trigger", min = 2 },
   quick = { default = false, doc = "one seed, one cap, fewer steps" },
 }
-local seeds = opt.quick and 1 or opt.seeds
-local caps = opt.quick and { 0.9 } or opt.caps
-local temperatures = opt.quick and { 5, 10, 20 } or opt.temperatures
-local starts = opt.quick and 4 or 16
-local cap_steps = math.max(1, math.min(opt.max_steps,
-  opt.quick and 1200 or opt.cap_steps))
+local seeds, caps, temperatures, starts = opt.seeds, opt.caps, opt.temperatures,
+  opt.starts
+local cap_steps = math.max(1, math.min(opt.max_steps, opt.cap_steps))
 
 local mechanism = lab.mechanism(opt.attention)
 if opt.capped and (mechanism.shape ~= "row" or #mechanism.params > 0) then

@@ -10,7 +10,7 @@
 local lab = require "sinklab"
 
 local opt = lab.options {
-  num_layers = { default = 2, doc = "layers", min = 1 },
+  num_layers = { default = 2, quick = 1, doc = "layers", min = 1 },
   num_heads = { default = 2,
     doc = "heads of every layer, each as wide as the model", min = 1 },
   d_model = { default = 16, doc = "width", min = 4 },
@@ -19,7 +19,7 @@ local opt = lab.options {
     doc = "position of the trigger in the figures, from 1", min = 2 },
   batch_size = { default = 128, doc = "sequences a step", min = 1 },
   max_steps = { default = 50000, doc = "at most so many steps", min = 0 },
-  lr = { default = 1e-4, doc = "learning rate", min = 0 },
+  lr = { default = 1e-4, quick = 1e-3, doc = "learning rate", min = 0 },
   betas = { default = { 0.9, 0.95 }, doc = "decay of Adam's running means" },
   stop_max_abs_error = { default = 5e-3,
     doc = "stop when a batch's largest error is below this", min = 0 },
@@ -35,8 +35,7 @@ local opt = lab.options {
   dtype = { default = "f32", doc = "precision", choices = { "f32", "f64" } },
   quick = { default = false, doc = "one layer and a higher rate" },
 }
-local layers, heads = opt.quick and 1 or opt.num_layers, opt.num_heads
-local lr = opt.quick and 1e-3 or opt.lr
+local layers, heads, lr = opt.num_layers, opt.num_heads, opt.lr
 
 for _, mechanism in ipairs(opt.attention) do
   if not lab.mechanism(mechanism).has_weights then

@@ -18,14 +18,14 @@ local opt = lab.options {
   stop_max_abs_error = { default = 5e-3,
     doc = "stop when a batch's largest error is below this", min = 0 },
   seed = { default = 0, doc = "of the first run", min = 0 },
-  seeds = { default = 5, doc = "runs, with seeds from --seed on", min = 1 },
+  seeds = { default = 5, quick = 1, doc = "runs, with seeds from --seed on", min = 1 },
   samples = { default = 1000, doc = "sequences measured", min = 2 },
   attention = { default = "relu", doc = "mechanism that is trained" },
   starts = { default = 8,
     doc = "of the search for the worst error, at each trigger", min = 2 },
   quick = { default = false, doc = "one seed" },
 }
-local seeds = opt.quick and 1 or opt.seeds
+local seeds = opt.seeds
 
 if not lab.mechanism(opt.attention).has_weights then
   error(("--attention=%s: it has no weights to measure"):format(opt.attention), 0)

@@ -24,15 +24,15 @@ local opt = lab.options {
     doc = "what samples begin with: auto, none, one, two or a token" },
   tokens = { default = 48, doc = "of a sample", min = 8 },
   samples = { default = 60, doc = "samples at most, of each class", min = 2 },
-  permutations = { default = 499, doc = "of the labels", min = 19 },
-  best = { default = 3, doc = "heads that are drawn", min = 1 },
+  permutations = { default = 499, quick = 199, doc = "of the labels", min = 19 },
+  best = { default = 3, quick = 1, doc = "heads that are drawn", min = 1 },
   alpha = { default = 0.05,
     doc = "a head is found when its p over all heads is at most this",
     above = 0, max = 1 },
   seed = { default = 0, doc = "of the permutations", min = 0 },
   quick = { default = false, doc = "199 permutations, one head drawn" },
 }
-local permutations = opt.quick and 199 or opt.permutations
+local permutations = opt.permutations
 
 local model, message = lab.lm.open(opt.model)
 if not model then
@@ -120,7 +120,7 @@ local function example(class)
 end
 
 local shown = { [0] = example(0), example(1) }
-for i = 1, math.min(opt.quick and 1 or opt.best, #found) do
+for i = 1, math.min(opt.best, #found) do
   local head, panels = found[i], {}
   for class = 0, 1 do
     local s = shown[class]

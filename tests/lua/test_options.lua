@@ -145,4 +145,35 @@ check.test("options for a script that has none", function()
   check.equal(r.out:find("ran\n", 1, true), nil)
 end)
 
+check.test("--quick changes defaults; what is given wins", function()
+  process.write(folder .. "/q.lua", [[
+    local lab = require "sinklab"
+    local opt = lab.options { seeds = { default = 3, quick = 1, min = 1 },
+      names = { default = { "a", "b", "c" }, quick = { "a" } }, lr = 0.5,
+      quick = { default = false, doc = "less" } }
+    lab.run()
+    print(opt.seeds, table.concat(opt.names, "+"), opt.lr)]])
+  local function go(...)
+    local r = process.run({ "run", "q", "--out=o", "--quiet", ... }, { folder = folder })
+    check.equal(r.code, 0, r.err)
+    return r.out
+  end
+  check.equal(go(), "3\ta+b+c\t0.5\n")
+  check.equal(go "--quick", "1\ta\t0.5\n")
+  check.equal(go("--quick", "--seeds=2"), "2\ta\t0.5\n")
+  local record = process.read(folder .. "/o/run.json")
+  check.contains(record, '"seeds": 2')
+  check.contains(record, '"names": ["a"]')
+  check.contains(process.run({ "run", "q", "--help" }, { folder = folder }).out,
+    "with --quick 1")
+  for source, part in pairs { ["{ n = { default = 3, quick = 'x' } }"] =
+    "the quick value of 'n' must be a whole number",
+    ["{ n = { default = 3, quick = 0, min = 1 } }"] =
+      "the quick value of 'n' must be at least",
+    ["{ n = { default = { 1 }, quick = 2 } }"] = "must be a list, each a whole" } do
+    process.write(folder .. "/w.lua", "require 'sinklab'.options " .. source)
+    check.contains(process.run({ "run", "w" }, { folder = folder }).err, part)
+  end
+end)
+
 check.done()

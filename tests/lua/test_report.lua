@@ -194,6 +194,23 @@ check.test("many runs stay under 2 MB, with the claims of the first ones", funct
   check.at_least(claims, 24)
 end)
 
+check.test("tables that the script printed are in the page", function()
+  process.write(folder .. "/t.lua", [[
+    local run = require "sinklab".run()
+    run:table({ "name", "x<y" }, { { "one", 1 }, { "two", "0.250" } }, "both of them")
+    run:table({ "a", "a" }, { { 1, 2 } })
+    run:report()]])
+  local r = process.run({ "run", "t.lua", "--out=t", "--quiet" }, { folder = folder })
+  check.equal(r.code, 0, r.err)
+  local html = page "t/report.html"
+  for _, part in ipairs { "<caption>both of them</caption>", "x&lt;y", "0.250",
+    "<caption>table 2</caption>" } do
+    has(html, part)
+  end
+  check.equal(process.read(folder .. "/t/table-1.csv"), "name,x<y\none,1\ntwo,0.25\n")
+  check.equal(process.read(folder .. "/t/table-2.csv"), "a,a (2)\n1,2\n")
+end)
+
 check.test("pooling keeps the largest in size, and position 1 by itself", function()
   -- 1 x 1 x 400 x 400: blocks of 2 from position 2 on, the last one of 1.
   local t = lab.zeros({ 1, 1, 400, 400 }, "f64")

@@ -71,11 +71,13 @@ check.test("a complete run: keys in order, values with their types", function()
     first_mean = 0.99, contribution = "nan" } })
   check.equal(t.claims, { { text = "it sinks", value = 0.99, op = ">=", bound = 0.98,
     holds = true } })
-  check.equal(t.files, { "train-softmax.csv" })
+  check.equal(t.files, { "train-softmax.csv", "table-1.csv" })
+  check.equal(t.tables, { { names = { "a", "b" }, rows = { { 1, "x" } } } })
+  check.equal(process.read(folder .. "/o/table-1.csv"), "a,b\n1,x\n")
   local last = 0
   for _, key in ipairs { "sinklab", "script", "options", "seed", "dtype", "threads",
     "isa", "host", "pid", "started", "wall_s", "status", "plugins", "results", "claims",
-    "files" } do
+    "tables", "files" } do
     local at = text:find('\n  "' .. key .. '": ', 1, true)
     check.equal(at and at > last, true, key)
     last = at

@@ -71,9 +71,10 @@ local function described(name, spec)
   for key, value in pairs(spec) do
     if math.type(key) == "integer" then
       fail("lab.options: '%s' has names and a value without a name%s", name, HINT)
-    elseif key ~= "default" and settings[key] == nil then
+    elseif key ~= "default" and key ~= "quick" and settings[key] == nil then
       fail("lab.options: '%s' has no setting '%s'%s", name, tostring(key),
-        check.did_you_mean(key, { "default", "doc", "min", "max", "above", "choices" }))
+        check.did_you_mean(key, { "default", "quick", "doc", "min", "max", "above",
+          "choices" }))
     elseif settings[key] and type(value) ~= settings[key] then
       fail("lab.options: '%s': %s must be a %s, got a %s", name, key,
         settings[key], type(value))
@@ -97,8 +98,9 @@ local function declare(name, given)
   for key in pairs(type(given) == "table" and given or {}) do
     if type(key) == "string" then spec = described(name, given) end
   end
-  local o = { name = name, default = spec.default, doc = spec.doc or "",
-    min = spec.min, max = spec.max, above = spec.above, choices = spec.choices }
+  local o = { name = name, default = spec.default, quick = spec.quick,
+    doc = spec.doc or "", min = spec.min, max = spec.max, above = spec.above,
+    choices = spec.choices }
   o.list = type(o.default) == "table"
   if o.list then
     o.type = element_type(name, o.default)
@@ -185,9 +187,8 @@ local function parse(context, specs)
   return values
 end
 
-local function default_text(o)
-  if o.list then return table.concat(o.default, ",") end
-  return tostring(o.default)
+local function value_text(o, value)
+  return o.list and table.concat(value, ",") or tostring(value)
 end
 
 local function limits(o)
@@ -197,6 +198,9 @@ local function limits(o)
   if o.min then out[#out + 1] = "at least " .. o.min end
   if o.max then out[#out + 1] = "at most " .. o.max end
   if o.choices then out[1] = text.alternatives(o.choices) end
+  if o.quick ~= nil then
+    out[#out + 1] = "with --quick " .. value_text(o, o.quick)
+  end
   if o.default == true then out[2] = "--no-" .. o.name .. " is false" end
   return table.concat(out, ", ")
 end
@@ -212,7 +216,7 @@ local function help(specs)
   local width, lines = 0, {}
   for i, o in ipairs(sorted(specs)) do
     local left = o.default == false and "--" .. o.name
-        or ("--%s=%s"):format(o.name, default_text(o))
+        or ("--%s=%s"):format(o.name, value_text(o, o.default))
     lines[i] = { left, o.doc, limits(o) }
     width = math.max(width, #left)
   end
@@ -229,8 +233,9 @@ options.options = schema.func("lab.options", {
     Each key of `defaults` becomes --key=VALUE; `-` and `_` are the same in names. The
     type is that of the default: a whole number, a number, a boolean (--key, --no-key),
     a string, or a list of numbers or strings (--key=a,b). A default may be described: {
-    default = 1000, doc = "what it means", min =, max =, above =, choices = }. A value
-    of the wrong type or out of range and an unknown option end the script with one
+    default = 1000, quick = 10, doc = "what it means", min =, max =, above =, choices =
+    }; `quick` takes the place of the default when the script's option `quick` is given. A
+    value of the wrong type or out of range and an unknown option end the script with one
     sentence. In the REPL there is no command line and the defaults are returned.]],
   args = { { "defaults", "table", doc = "name -> default" } },
   returns = "a table of the values; reading a name that is not among them raises",
@@ -246,9 +251,17 @@ options.options = schema.func("lab.options", {
     specs[name] = declare(name, given)
     names[#names + 1] = name
     local o = specs[name]
-    for _, value in ipairs(o.list and o.default or { o.default }) do
-      local why = objection(o, value)
-      if why then fail("lab.options: the default of '%s' %s", name, why) end
+    for which, value in pairs { default = o.default, ["quick value"] = o.quick } do
+      local list = type(value) == "table"
+      local kind = list and element_type(name, value) or type_of(value)
+      if kind ~= o.type or list ~= o.list then
+        fail("lab.options: the %s of '%s' must be %s%s", which, name,
+          o.list and "a list, each " or "", o.type)
+      end
+      for _, each in ipairs(o.list and value or { value }) do
+        local why = objection(o, each)
+        if why then fail("lab.options: the %s of '%s' %s", which, name, why) end
+      end
     end
   end
   if context.help then
@@ -257,7 +270,11 @@ options.options = schema.func("lab.options", {
   end
   local values = parse(context, specs)
   for name, o in pairs(specs) do
-    if values[name] == nil then values[name] = o.default end
+    if values[name] == nil and values.quick and o.quick ~= nil then
+      values[name] = o.quick
+    elseif values[name] == nil then
+      values[name] = o.default
+    end
   end
   if context.script then
     context.options = values

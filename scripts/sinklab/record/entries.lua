@@ -79,6 +79,25 @@ function entries.csv(log)
   return csv.text(columns, rows)
 end
 
+--- The record of a table, { title, names, rows }, and the table as CSV, in which texts
+-- that read as numbers are numbers, and a name that comes again gets its column's number.
+function entries.table(names, rows, title)
+  local kept, cells, heads, seen = json.array {}, {}, {}, {}
+  for j, name in ipairs(names) do
+    heads[j] = seen[name] and ("%s (%d)"):format(name, j) or name
+    seen[name] = true
+  end
+  for i, row in ipairs(rows) do
+    kept[i], cells[i] = json.array {}, {}
+    for j = 1, #names do
+      kept[i][j] = row[j] == nil and json.null or row[j]
+      cells[i][j] = tonumber(row[j]) or row[j]
+    end
+  end
+  return json.object({ title = title, names = json.array(plain(names)), rows = kept },
+    { "title", "names", "rows" }), csv.text(heads, cells)
+end
+
 local operators = {
   [">="] = function(a, b) return a >= b end,
   ["<="] = function(a, b) return a <= b end,

@@ -1,4 +1,4 @@
---- live.lua - which process works in a run directory.
+--- live.lua - run directories: new ones, and which process works in one.
 --
 -- A process holds the lock of its run directory (core.lock_folder) from lab.run() to the
 -- end of the run; the system releases it when the process ends, however it ends. So a
@@ -32,6 +32,21 @@ function live.take(folder)
   local lock, message, held = core.lock_folder(folder)
   if lock then return lock end
   return nil, held and live.message(folder) or message, held
+end
+
+--- Make runs/<script>-<UTC time>, with a number after it if that is taken.
+-- @return its path, or nil and a message
+function live.new_folder(script)
+  local name = script:match "([^/]+)$":gsub("%.lua$", "")
+  local base = ("runs/%s-%s"):format(name, core.utc "%Y%m%dT%H%M%SZ")
+  local ok, message = core.make_folders "runs"
+  if not ok then return nil, message end
+  for n = 1, math.huge do
+    local folder = n == 1 and base or base .. "-" .. n
+    local made, why = core.make_folder(folder)
+    if made then return folder end
+    if made == nil then return nil, why end
+  end
 end
 
 --- Remove the temporary files that a process left here which was killed while it wrote.

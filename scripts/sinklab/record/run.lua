@@ -18,9 +18,10 @@ local module, methods = {}, {}
 
 local record_keys = { "sinklab", "script", "options", "seed", "dtype", "threads",
   "isa", "host", "pid", "started", "wall_s", "status", "error", "plugins", "results",
-  "claims", "files" }
+  "claims", "tables", "files" }
 local label_row = { "label", "string", doc = "letters, digits and _ . - = +" }
 local name_row = { "name", "string", doc = label_row.doc }
+local cannot_write = "a file that cannot be written"
 
 --- A label is part of file names.
 local function check_label(what, label)
@@ -157,7 +158,7 @@ end)
 methods.figure = schema.func("run:figure", {
   doc = "Save a figure (lab.plot) as NAME.png, NAME.svg and NAME.pdf.",
   args = { name_row, { "figure", "figure" } },
-  errors = "a file that cannot be written",
+  errors = cannot_write,
   example = [[
     local run = lab.run()
     run:figure("map", lab.plot.heat { { 1, 0 }, { 0.5, 0.5 } })]],
@@ -174,7 +175,7 @@ end)
 methods.array = schema.func("run:array", {
   doc = "Save a tensor as NAME.npy.",
   args = { name_row, { "tensor", "tensor" } },
-  errors = "a file that cannot be written",
+  errors = cannot_write,
   example = [[
     local run = lab.run()
     run:array("weights", lab.arange(3))]],
@@ -187,7 +188,7 @@ end)
 methods.weights = schema.func("run:weights", {
   doc = "Save a model's parameters as NAME.safetensors.",
   args = { name_row, { "model", "model" } },
-  errors = "a file that cannot be written",
+  errors = cannot_write,
   example = [[
     local run = lab.run()
     run:weights("softmax", lab.model.attention_only {
@@ -204,7 +205,7 @@ methods.report = schema.func("run:report", {
     what has been added so far, and is made again when the run ends; `sinklab report`
     makes it of any run directory, or of several.]],
   returns = "path of the file",
-  errors = "a file that cannot be written",
+  errors = cannot_write,
   example = [[
     local run = lab.run()
     print(run:report())]],
@@ -219,12 +220,18 @@ methods.report = schema.func("run:report", {
 end)
 
 methods.table = schema.func("run:table", {
-  doc = "Print an aligned table.",
+  doc = [[Print an aligned table, and keep it: in the record, as table-N.csv, numbered
+    from 1, and in the report.]],
   args = { { "names", "table", doc = "of the columns" },
-    { "rows", "table", doc = "lists of as many cells, strings or numbers" } },
+    { "rows", "table", doc = "lists of as many cells, strings or numbers" },
+    { "title", "string", optional = true, doc = "for the report" } },
   example = [[lab.run():table({ "head", "weight" }, { { 1, 0.99 }, { 2, 0.5 } })]],
-}, function(self, names, rows)
+}, function(self, names, rows, title)
   print(text.table(names, rows))
+  local tables, csv = self.record.tables, nil
+  tables[#tables + 1], csv = entries.table(names, rows, title)
+  write_file(self, ("table-%d.csv"):format(#tables), core.file_write, csv)
+  save(self)
 end)
 
 -- Claims.
@@ -305,19 +312,6 @@ function module.exit(code)
   finish(good and "complete" or "failed", not good and why or nil)
 end
 
---- Make runs/<script>-<UTC time>, with a number after it if that is taken.
-local function new_folder(script)
-  local name = script:match "([^/]+)$":gsub("%.lua$", "")
-  local base = ("runs/%s-%s"):format(name, core.utc "%Y%m%dT%H%M%SZ")
-  must(core.make_folders "runs")
-  for n = 1, math.huge do
-    local folder = n == 1 and base or base .. "-" .. n
-    local made, message = core.make_folder(folder)
-    if made then return folder end
-    must(made ~= nil, message)
-  end
-end
-
 --- Open the run of a context (cli/context.lua): its script, shown, out and options.
 function module.open(context)
   if open and context.script then
@@ -327,7 +321,9 @@ function module.open(context)
   local script = context.shown or "repl"
   local values = context.options or {}
   if context.out then must(core.make_folders(context.out)) end
-  local folder = context.out or new_folder(script)
+  local folder, trouble = context.out, nil
+  if not folder then folder, trouble = live.new_folder(script) end
+  must(folder, trouble)
   local lock, why, held = live.take(folder)
   if held then
     fail("lab.run: %s; wait for its end, or choose another --out", why)
@@ -347,7 +343,7 @@ function module.open(context)
       dtype = dtype == nil and "f32" or dtype,
       threads = core.threads(), isa = core.isa(), host = host, pid = pid,
       started = core.utc(), status = "running", results = json.object({}, labels),
-      claims = json.array {}, files = json.array {},
+      claims = json.array {}, tables = json.array {}, files = json.array {},
     }, record_keys) }, {
       __name = "sinklab.run",
       __index = function(self, key)

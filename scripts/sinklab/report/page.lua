@@ -296,6 +296,23 @@ function Page:figures_of(run)
   self:put "</div>"
 end
 
+--- The tables that the script printed by run:table.
+function Page:printed(run)
+  local tables = run.record.tables
+  if type(tables) ~= "table" or #tables == 0 then return end
+  self:put "<h3>Tables</h3>"
+  for i, t in ipairs(tables) do
+    if type(t) == "table" and type(t.names) == "table" and type(t.rows) == "table" then
+      local names, rows = {}, {}
+      for j, name in ipairs(t.names) do names[j] = shown(name) end
+      for k, row in ipairs(t.rows) do
+        rows[k] = type(row) == "table" and row or { row }
+      end
+      self:table(t.title and shown(t.title) or ("table %d"):format(i), names, rows)
+    end
+  end
+end
+
 function Page:rest(run)
   local rows = {}
   for i, p in ipairs(type(run.record.plugins) == "table" and run.record.plugins or {}) do
@@ -358,6 +375,7 @@ local function html(runs)
     page:facts(run)
     page:problems(run)
     page:claims(run)
+    page:printed(run)
     page:put "</section>"
   end
   first, page.out = table.concat(page.out, "\n"), {}

@@ -2,6 +2,7 @@
 --
 -- The scripts are small and the same for every command: they hand the words typed so
 -- far to `sinklab completion words`, which reads the table of commands.
+local core = require "sinklab.core"
 local scripts = {}
 
 scripts.bash = [==[
