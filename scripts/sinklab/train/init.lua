@@ -1,6 +1,7 @@
 --- train.lua - lab.train: a model, a task and a schedule become a trained model.
 local core = require "sinklab.core"
 local check = require "sinklab.base.check"
+local checkpoint = require "sinklab.train.checkpoint"
 local optim = require "sinklab.train.optim"
 local probes = require "sinklab.train.probes"
 local progress = require "sinklab.base.progress"
@@ -48,15 +49,21 @@ local function trainer_of(o, model, task, shard, groups)
   for key, value in pairs(optimizer) do
     if key ~= "lr" then learning[key] = value end
   end
-  return core.trainer { program = program, parameters = model.params.flat, loss = loss,
-    weight = weight, max_abs_error = max_abs_error, batch = o.batch, shard = shard,
-    groups = groups, optimizer = learning, stop = o.stop, seed = o.seed,
-    schedule = o.schedule or schedule.constant { lr = optimizer.lr } }
+  local points = o.schedule or schedule.constant { lr = optimizer.lr }
+  local trainer = core.trainer { program = program, parameters = model.params.flat,
+    loss = loss, weight = weight, max_abs_error = max_abs_error, batch = o.batch,
+    shard = shard, groups = groups, optimizer = learning, stop = o.stop, seed = o.seed,
+    schedule = points }
+  return trainer, checkpoint.new(o, { trainer = trainer, model = model, task = task,
+    shard = shard, groups = groups, optimizer = learning, schedule = points })
 end
 
 --- Train until something stops it: the last state, and the log.
-local function run(o, trainer, shard, line, watch)
-  local log = {}
+local function run(o, trainer, shard, line, watch, saved)
+  local p, log
+  if saved then p, log = saved:read() end
+  if p and p.stopped then return p, log end
+  log = log or {}
   local function note(p)
     local entry = { step = p.step, loss = p.loss, max_abs_error = p.max_abs_error,
       lr = p.lr, time = p.seconds }
@@ -64,22 +71,41 @@ local function run(o, trainer, shard, line, watch)
     log[#log + 1] = entry
     if o.on_log then o.on_log(entry) end
   end
-  if watch and o.steps > 0 then
+  if not p and watch and o.steps > 0 then
     local loss, max_abs_error = trainer:evaluate(shard)
     note { step = 0, loss = loss, max_abs_error = max_abs_error, seconds = 0 }
   end
-  local p
-  repeat
-    local step = p and p.step or 0
-    local until_step = math.min(o.steps, (step // o.log_every + 1) * o.log_every,
+  --- The first step after this one that has an entry.
+  local function next_entry(step)
+    return math.min(o.steps, (step // o.log_every + 1) * o.log_every,
       watch and watch:next(step) or o.steps)
+  end
+  -- A signal may have come after the step of an entry and before the entry.
+  local last = log[#log] and log[#log].step or 0
+  if p and p.step > last and next_entry(p.step - 1) == p.step then
+    if p.step >= o.steps then p.stopped = "steps" end
+    note(p)
+  end
+  while not (p and p.stopped) do
+    local until_step = next_entry(p and p.step or 0)
     repeat
       p = trainer:run(until_step, 0.25)
       line:update(p)
+      if saved and not p.stopped and p.step < until_step then saved:tick(p, log) end
     until p.stopped or p.step >= until_step
+    local interrupted = p.stopped == "interrupted"
     if not p.stopped and p.step >= o.steps then p.stopped = "steps" end
+    if saved and interrupted then
+      p.stopped = nil
+      saved:write(p, log)
+      p.stopped = "interrupted"
+    end
     note(p)
-  until p.stopped
+    if saved and not p.stopped then saved:tick(p, log) end
+  end
+  if saved and p.stopped ~= "interrupted" and p.stopped ~= "not_finite" then
+    saved:write(p, log)
+  end
   line:finish(p)
   return p, log
 end
@@ -129,6 +155,10 @@ local train = schema.func(what, {
       doc = "between entries of the log" },
     { "on_log", "function", doc = "(entry), called at each entry" },
     { "probes", "table", fields = probes.rows, doc = "what is measured on the way" },
+    { "checkpoint", "table", fields = checkpoint.rows,
+      doc = [[a file from which the same training goes on bit for bit: when it exists,
+        the training begins where it was written, or is not repeated if it had ended.
+        Other settings, another task or other initial parameters are refused]] },
     { "label", "string", default_doc = "the mechanism", doc = "for the progress line" },
     { "quiet", "boolean", default_doc = "what --quiet says", doc = "no progress" },
     { "profile", "boolean", default = false,
@@ -146,7 +176,8 @@ local train = schema.func(what, {
     forward, backward }, ... }, replay, busy, gather, update }: seconds of the operations
     and of all shards (busy) summed over the threads, of the shards until the last thread
     is done (replay), of summing gradients and of the optimizer]],
-  errors = "a loss that is not finite: the parameters are those before that step",
+  errors = [[a loss that is not finite: the parameters are those before that step; a
+    checkpoint of another training, or one that cannot be read or written]],
   example = [[
     local task = lab.task.trigger_mean {}
     local model = lab.model.attention_only { task = task }
@@ -155,11 +186,12 @@ local train = schema.func(what, {
     print(log.steps, log.stopped_by, log.eval.mse)]],
 }, function(model, task, o)
   local shard, groups = cut(o, model, task)
-  local trainer <close> = trainer_of(o, model, task, shard, groups)
+  local trainer <close>, saved = trainer_of(o, model, task, shard, groups)
   if o.profile then trainer:profile(true) end
   local label = o.label or model.mechanism_text
   local line = progress.new { label = label, steps = o.steps, quiet = o.quiet }
-  local p, log = run(o, trainer, shard, line, probes.new(o.probes, model, task))
+  local p, log = run(o, trainer, shard, line, probes.new(o.probes, model, task),
+    saved)
   if p.stopped == "not_finite" then refuse_not_finite(label, p) end
   local result = { steps = p.step, stopped_by = p.stopped, loss = p.loss,
     max_abs_error = p.max_abs_error, wall_s = p.seconds, log = log,
