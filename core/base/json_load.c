@@ -1,6 +1,8 @@
 /* json_load.c - JSON text that any program may have written. */
 #include "base/json_load.h"
 #include "base/memory.h"
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { DIGITS = 19 }; /* of the largest number of 64 bits */
@@ -51,6 +53,26 @@ static char *with_reals (const char *text, size_t n, size_t *count) {
   return copy;
 }
 
+/* jansson tells a lack of memory in the middle of a text as a fault of the text. */
+static _Thread_local int lacked;
+
+static void *remembered (size_t n) {
+  void *p = malloc (n);
+  if (p == NULL) lacked = 1;
+  return p;
+}
+
+static json_t *load (const char *text, size_t n, size_t flags,
+                     json_error_t *why) {
+  json_t *root;
+  json_set_alloc_funcs (remembered, free);
+  lacked = 0;
+  root = json_loadb (text, n, flags, why);
+  if (root == NULL && lacked)
+    snprintf (why->text, sizeof why->text, "out of memory");
+  return root;
+}
+
 json_t *sl_json_load (const char *text, size_t n, size_t flags,
                       json_error_t *why) {
   static const char mark[] = "\xef\xbb\xbf";
@@ -60,11 +82,11 @@ json_t *sl_json_load (const char *text, size_t n, size_t flags,
     text += 3;
     n -= 3;
   }
-  root = json_loadb (text, n, flags, why);
+  root = load (text, n, flags, why);
   if (root != NULL || json_error_code (why) != json_error_numeric_overflow)
     return root;
   copy = with_reals (text, n, &n);
-  if (copy != NULL) root = json_loadb (copy, n, flags, why);
+  if (copy != NULL) root = load (copy, n, flags, why);
   sl_free (copy);
   return root;
 }

@@ -45,7 +45,10 @@ function head_changes.text(argument)
     return ("%d to %s"):format(argument.position,
       (type(to) == "string" or type(to) == "number") and tostring(to) or "a vector")
   end
-  return type(argument[1]) == "string" and argument[1] or table.concat(argument, " ")
+  if type(argument[1]) == "string" then return argument[1] end
+  local words = {}
+  for i, word in ipairs(argument) do words[i] = tostring(word) end
+  return table.concat(words, " ")
 end
 
 return head_changes
