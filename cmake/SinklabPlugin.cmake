@@ -3,7 +3,7 @@
 
 # The instruction sets beside the baseline, and the compiler's flags for each.
 # One more: a name here, its flags, and a line of SL_ISA_LIST in
-# core/base/isa.h.
+# core/base/isa_list.h.
 set(SINKLAB_ISAS v3 v4 CACHE INTERNAL "")
 set(SINKLAB_FLAGS_v3 -march=x86-64-v3 CACHE INTERNAL "")
 set(SINKLAB_FLAGS_v4 -march=x86-64-v4 -mprefer-vector-width=512
