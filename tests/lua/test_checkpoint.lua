@@ -96,8 +96,10 @@ check.test("signals at any moment, and other numbers of threads", function()
   check.contains(start("", want, 1).out, "whole")
   for n, signal in ipairs { "KILL", "TERM", "INT", "KILL", "TERM", "KILL" } do
     local path = ("%s/%d-"):format(folder, n)
+    local stale = process.write(path .. "1.999999999-0.tmp", "")
     start(("timeout -s %s %g"):format(signal, 0.1 + 0.1 * n), path, 1 + n % 2)
     check.contains(start("", path, 2 - n % 2).out, "whole")
+    check.equal(io.open(stale), nil, "a temporary file of a dead process")
     for k = 1, 2 do
       check.equal(lab.sha256(path .. "end" .. k), lab.sha256(want .. "end" .. k),
         ("%s, number %d, training %d"):format(signal, n, k))

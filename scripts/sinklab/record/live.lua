@@ -51,9 +51,11 @@ end
 
 --- Remove the temporary files that a process left here which was killed while it wrote.
 -- Their names have its number (core.file_write).
-function live.remove_temporary(folder)
+-- @param file  only those of the file of this name; nil: of every file
+function live.remove_temporary(folder, file)
   for _, name in ipairs(core.folder(folder) or {}) do
-    local pid = math.tointeger(name:match "%.(%d+)%-%d+%.tmp$")
+    local of, pid = name:match "^(.*)%.(%d+)%-%d+%.tmp$"
+    pid = (not file or file == of) and math.tointeger(pid)
     if pid and not core.process_lives(pid) then os.remove(folder .. "/" .. name) end
   end
 end

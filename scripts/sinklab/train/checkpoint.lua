@@ -5,6 +5,7 @@
 local core = require "sinklab.core"
 local check = require "sinklab.base.check"
 local json = require "sinklab.base.json"
+local live = require "sinklab.record.live"
 
 local what = "lab.train"
 local checkpoint = {}
@@ -87,6 +88,7 @@ end
 -- parameters and the trainer as they were; or nil.
 function Checkpoint.__index:read()
   local path = self.path
+  live.remove_temporary(path:match "^(.*)/" or ".", path:match "[^/]*$")
   local file, message, code = io.open(path, "rb")
   if not file then
     if code == 2 then return nil end -- ENOENT
