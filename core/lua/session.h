@@ -91,4 +91,8 @@ int sl_session_quits (sl_session *s, int index, int *status);
 
 /* "FILE:LINE: " of the nearest active function outside the library, or "". */
 void sl_lua_push_where (lua_State *L);
+
+/* Pushes "FILE:LINE: " of the nearest line of a script and the public name of
+** the function that it called; an empty text and nil where there is none. */
+void sl_lua_push_origin (lua_State *L);
 #endif
