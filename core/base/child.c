@@ -40,14 +40,14 @@ static const int asked[] = { SIGQUIT, SIGPIPE }, crashes[] = {
 enum { ASKED = sizeof asked / sizeof *asked };
 enum { CRASHES = sizeof crashes / sizeof *crashes };
 
-/* What the parent is told: the child's process by the child, before its code
-** runs, and its end by the guard. */
+/* A message to the parent: from the child its process, before its code runs;
+** from the guard the end of the child. */
 typedef struct report {
   pid_t child;
   sl_child_end end;
 } report;
 
-static void tell (int to, const report *r) {
+static void send_report (int to, const report *r) {
   while (write (to, r, sizeof *r) < 0 && errno == EINTR) {}
 }
 
@@ -67,7 +67,7 @@ static void run (void (*body) (void *), void *data, pid_t guard, int to,
   handle (SIG_DFL, ASKED, asked);
   handle (SIG_DFL, CRASHES, crashes);
   setrlimit (RLIMIT_CORE, &none);
-  tell (to, &self);
+  send_report (to, &self);
   close (to);
   body (data);
   *returned = 1;
@@ -137,7 +137,7 @@ static int watch (pid_t child, double deadline, int *status) {
   }
 }
 
-/* The guard: starts the child, watches, kills, tells. */
+/* The guard: starts the child, watches it, kills what is left, reports. */
 static void guard (void (*body) (void *), void *data, double seconds, int life,
                    int to, volatile int *returned) {
   const double deadline = sl_now () + seconds;
@@ -173,14 +173,14 @@ static void guard (void (*body) (void *), void *data, double seconds, int life,
           WIFSIGNALED (status) ? WTERMSIG (status) : WEXITSTATUS (status);
     }
     r.end.left = end_all (r.child);
-    tell (to, &r);
+    send_report (to, &r);
   }
   _exit (0);
 }
 
 /* Read a report of the guard: 1, 0 if there is none and will be none within the
 ** time, -1 when this process is told to stop. */
-static int hear (int from, double deadline, report *r) {
+static int receive_report (int from, double deadline, report *r) {
   for (;;) {
     struct pollfd p = { from, POLLIN, 0 };
     const double left = deadline - sl_now ();
@@ -212,7 +212,7 @@ static int pipe_of_two (int ends[2]) {
 
 int sl_child_try (void (*body) (void *), void *data, double seconds,
                   sl_child_end *end, sl_error *e) {
-  int life[2], reports[2], heard, code;
+  int life[2], reports[2], received, code;
   int *returned = sl_child_alloc (sizeof *returned);
   double deadline;
   report first = { 0 }, last = { 0 };
@@ -239,21 +239,21 @@ int sl_child_try (void (*body) (void *), void *data, double seconds,
   close (life[0]);
   close (reports[1]);
   deadline = sl_now () + seconds + GUARD_GRACE;
-  heard = pid > 0 ? hear (reports[0], deadline, &first) : 0;
-  if (heard == 1) heard = hear (reports[0], deadline, &last);
+  received = pid > 0 ? receive_report (reports[0], deadline, &first) : 0;
+  if (received == 1) received = receive_report (reports[0], deadline, &last);
   close (life[1]);
   if (pid > 0) end_guard (pid, first.child);
   close (reports[0]);
   sl_child_free (returned, sizeof *returned);
-  if (pid < 0 || (heard == 0 && first.child <= 0 && sl_now () < deadline))
+  if (pid < 0 || (received == 0 && first.child <= 0 && sl_now () < deadline))
     return sl_fail (e, "no child can be started: %s",
                     strerror (pid < 0 ? code : EAGAIN));
-  if (heard < 0) return sl_fail (e, "interrupted");
-  /* a guard that says nothing was killed or stopped by what it guards */
-  for (int i = 0; heard == 0 && first.child > 0 && i < 500; i++) {
+  if (received < 0) return sl_fail (e, "interrupted");
+  /* a guard without a report was killed or stopped by the code that it guards */
+  for (int i = 0; received == 0 && first.child > 0 && i < 500; i++) {
     if (kill (-first.child, SIGKILL)) break;
     poll (NULL, 0, 1);
   }
-  *end = heard ? last.end : (sl_child_end){ SL_CHILD_KILLED, SIGKILL, 0 };
+  *end = received ? last.end : (sl_child_end){ SL_CHILD_KILLED, SIGKILL, 0 };
   return 0;
 }

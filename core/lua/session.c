@@ -13,10 +13,14 @@ static const size_t RESERVE = 16u << 20;
 
 /* Source text. */
 
+/* 'read': sl_file_read for files of the library, which a signal must not stop;
+** sl_stream_read for scripts. */
 static int load_text (lua_State *L, const char *path, const char *chunk,
+                      char *(*read) (const char *path, size_t limit, size_t *n,
+                                     sl_error *e),
                       sl_error *e) {
   size_t n, skip = 0;
-  char *text = sl_stream_read (path, LARGEST_SOURCE, &n, e);
+  char *text = read (path, LARGEST_SOURCE, &n, e);
   int status;
   if (!text) return -1;
   if (n >= 3 && memcmp (text, "\xEF\xBB\xBF", 3) == 0) skip = 3;
@@ -37,7 +41,7 @@ static int load_text (lua_State *L, const char *path, const char *chunk,
 int sl_session_load (sl_session *s, const char *path, const char *shown,
                      sl_error *e) {
   const char *chunk = lua_pushfstring (s->L, "@%s", shown);
-  if (load_text (s->L, path, chunk, e) != 0) {
+  if (load_text (s->L, path, chunk, sl_stream_read, e) != 0) {
     lua_pop (s->L, 1);
     return -1;
   }
@@ -71,7 +75,7 @@ static int library_searcher (lua_State *L) {
     lua_pushfstring (L, "no file '%s'", path);
     return 1;
   }
-  if (load_text (L, path, chunk, &e) != 0)
+  if (load_text (L, path, chunk, sl_file_read, &e) != 0)
     return luaL_error (L, "error loading module '%s': %s", name, e.text);
   lua_pushstring (L, path);
   return 2;

@@ -5,7 +5,7 @@ local process = require "process"
 local lab = require "sinklab"
 
 local build = os.getenv "SINKLAB_BINARY":match "^(.*)/[^/]*$"
-local long = os.getenv "SINKLAB_LONG" == "1"
+local long = os.getenv "SINKLAB_SOAK" == "1"
 local hostile = build .. "/tests/hostile/"
 
 -- The plugins of tests/bad/hostile.c that do not load, with their sentences.

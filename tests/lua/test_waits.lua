@@ -6,7 +6,7 @@ local process = require "process"
 local folder = process.folder "waits"
 local binary = os.getenv "SINKLAB_BINARY"
 local hostile = binary:match "^(.*)/[^/]*$" .. "/tests/hostile/"
-local signals = os.getenv "SINKLAB_LONG" == "1" and { "INT", "TERM" } or { "INT" }
+local signals = os.getenv "SINKLAB_SOAK" == "1" and { "INT", "TERM" } or { "INT" }
 local LIMIT = 3 -- seconds between the signal and the end, on a busy machine
 
 process.shell(("mkfifo '%s/silent' '%s/other'"):format(folder, folder))
