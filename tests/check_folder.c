@@ -2,6 +2,7 @@
 ** folder is held by one descriptor and ends with its process. */
 #include "base/file.h"
 #include "base/folder.h"
+#include "base/memory.h"
 #include "support/files.h"
 #include "support/suite.h"
 #include <limits.h>
@@ -148,6 +149,7 @@ START_TEST (taken_by_many_it_is_held_by_one) {
         text = sl_file_read (in ("count"), 0, &n, &e);
         if (!text) _exit (1);
         snprintf (number, sizeof number, "%d", atoi (text) + 1);
+        sl_free (text);
         if (sl_file_write (in ("count"), number, strlen (number), &e) != 0)
           _exit (1);
         sl_folder_unlock (folder, lock);
@@ -163,6 +165,7 @@ START_TEST (taken_by_many_it_is_held_by_one) {
   text = sl_file_read (in ("count"), 0, &n, &e);
   ck_assert_msg (text != NULL, "%s", e.text);
   ck_assert_int_eq (atoi (text), PROCESSES * TURNS);
+  sl_free (text);
   own_remove (folder);
 }
 END_TEST
