@@ -36,7 +36,7 @@ void sl_lua_class (lua_State *L, const char *name, const luaL_Reg *meta,
   if (methods) {
     lua_newtable (L);
     luaL_setfuncs (L, methods, 0);
-    sl_lua_name_methods (L, name, methods);
+    sl_lua_name_methods (L, name);
     lua_setfield (L, -2, "__index");
   }
   lua_pop (L, 1);

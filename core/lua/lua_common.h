@@ -33,10 +33,10 @@ int sl_lua_fail (lua_State *L, const char *format, ...) SL_PRINTF (2, 3);
 void sl_lua_blame (lua_State *L, const char *text);
 /* Lua: (function, name): a public function is called so in messages. */
 int sl_lua_name (lua_State *L);
-/* The same for the methods of class "sinklab.CLASS" in the table on the top of
-** the stack: they are called "CLASS:METHOD". */
-void sl_lua_name_methods (lua_State *L, const char *name,
-                          const luaL_Reg *methods);
+/* The same for every function in the table on the top of the stack, the methods
+** of class "sinklab.CLASS": they are called "CLASS:METHOD". */
+void sl_lua_name_methods (lua_State *L, const char *name);
+
 /* nil, sentence: trouble of the outside world. */
 int sl_lua_nil (lua_State *L, const sl_error *e);
 

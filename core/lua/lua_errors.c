@@ -30,13 +30,14 @@ int sl_lua_name (lua_State *L) {
   return 0;
 }
 
-void sl_lua_name_methods (lua_State *L, const char *name,
-                          const luaL_Reg *methods) {
+void sl_lua_name_methods (lua_State *L, const char *name) {
+  const int methods = lua_gettop (L), names = methods + 1;
   push_names (L);
-  for (; methods->name; methods++) {
-    lua_getfield (L, -2, methods->name);
-    lua_pushfstring (L, "%s:%s", name + strlen ("sinklab."), methods->name);
-    lua_rawset (L, -3);
+  for (lua_pushnil (L); lua_next (L, methods); lua_pop (L, 1)) {
+    lua_pushvalue (L, -1);
+    lua_pushfstring (L, "%s:%s", name + strlen ("sinklab."),
+                     lua_tostring (L, -3));
+    lua_rawset (L, names);
   }
   lua_pop (L, 1);
 }

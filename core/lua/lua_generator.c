@@ -210,7 +210,6 @@ void sl_lua_open_generator (lua_State *L) {
   lua_pushcfunction (L, generator_tostring);
   lua_setfield (L, -2, "__tostring");
   luaL_newlib (L, methods);
-  sl_lua_name_methods (L, GENERATOR, methods);
   for (int i = 0; i < N_DISTRIBUTIONS; i++) {
     lua_pushinteger (L, i);
     lua_pushcclosure (L, generator_draw, 1);
@@ -219,6 +218,7 @@ void sl_lua_open_generator (lua_State *L) {
   lua_getfield (L, -3, "one_hot");
   lua_pushcclosure (L, generator_one_hot, 1);
   lua_setfield (L, -2, "one_hot");
+  sl_lua_name_methods (L, GENERATOR);
   lua_setfield (L, -2, "__index");
   lua_pop (L, 1);
 }

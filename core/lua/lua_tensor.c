@@ -347,7 +347,7 @@ static int tensor_eq (lua_State *L) {
 void sl_lua_tensor_methods (lua_State *L, const luaL_Reg *methods) {
   lua_getfield (L, -1, "methods");
   luaL_setfuncs (L, methods, 0);
-  sl_lua_name_methods (L, SL_LUA_TENSOR, methods);
+  sl_lua_name_methods (L, SL_LUA_TENSOR);
   lua_pop (L, 1);
 }
 

@@ -43,11 +43,25 @@ for _, described in ipairs(help.index()) do
 end
 table.sort(entries, function(a, b) return a.name < b.name end)
 
+local by_name = {}
+for _, entry in ipairs(entries) do by_name[entry.name] = entry end
+
+--- The entry of a method that is a function of C, of the object at `level`.
+local function method_entry(f, level)
+  local _, object = debug.getlocal(level + 1, 1)
+  local meta = type(object) == "userdata" and getmetatable(object)
+  local class = type(meta) == "table" and rawget(meta, "__name")
+  local methods = class and rawget(meta, "__index")
+  for name, method in next, type(methods) == "table" and methods or {} do
+    if method == f then return by_name[class:match "[%w_]+$" .. ":" .. name] end
+  end
+end
+
 local function called(chunk)
   local from = debug.getinfo(4, "S")
   if not from or from.source ~= chunk then return end
   local info = debug.getinfo(3, "fS")
-  local entry = schema.entry(info.func)
+  local entry = schema.entry(info.func) or info.what == "C" and method_entry(info.func, 3)
   if not entry or SKIPPED[entry.name] then return end
   local arguments, i = { n = 0 }, 1
   local step = info.what == "C" and 1 or -1
