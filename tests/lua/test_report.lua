@@ -194,6 +194,43 @@ check.test("many runs stay under 2 MB, with the claims of the first ones", funct
   check.at_least(claims, 24)
 end)
 
+check.test("long logs of many runs stay under 2 MB", function()
+  local base, names = process.folder "report/logs", {}
+  local lines = { "step,a,b,c,d,e,f,g" }
+  for i = 1, 400 do
+    lines[i + 1] = ("%d"):format(i) .. (",%.17g"):format(1 / (3 * i)):rep(7)
+  end
+  local log = table.concat(lines, "\n") .. "\n"
+  local record = { options = {}, results = {}, claims = lab.json.array {},
+    files = { "train-m.csv", "train-n.csv" }, status = "failed",
+    error = ("x"):rep(100000) }
+  for i = 1, 200 do record.files[#record.files + 1] = ("y"):rep(100) .. i end
+  for i = 1, 200 do
+    names[i] = ("logs/r%03d"):format(i)
+    local path = ("%s/r%03d/"):format(base, i)
+    process.folder("report/" .. names[i])
+    process.write(path .. "run.json", lab.json.encode(record))
+    process.write(path .. "train-m.csv", log)
+    process.write(path .. "train-n.csv", log)
+  end
+  names[#names + 1] = "--out=logs.html"
+  local r = report(names)
+  check.equal(r.code, 0, r.err)
+  local text = page "logs.html"
+  check.below(#text, 2000000, #text)
+  has(text, "<li>150 more</li>")
+  local curves = 0
+  for _, run in ipairs(data_of(text)) do
+    for _, curve in ipairs(run.curves) do
+      local step = curve.columns[1].values
+      check.at_least(curve.every, 2)
+      check.equal({ step[1], step[2], step[#step] }, { 1, 1 + curve.every, 400 })
+      curves = curves + 1
+    end
+  end
+  check.equal(curves, 48)
+end)
+
 check.test("tables that the script printed are in the page", function()
   process.write(folder .. "/t.lua", [[
     local run = require "sinklab".run()

@@ -8,6 +8,10 @@ local json = require "sinklab.base.json"
 local maps = require "sinklab.report.maps"
 local page = require "sinklab.report.page"
 local read = require "sinklab.report.read"
+local words = require "sinklab.report.words"
+
+-- Bytes of a page.
+local MOST_BYTES = 2000000
 
 local report = {}
 
@@ -40,22 +44,23 @@ end
 function report.html(folders)
   local runs, data = {}, json.array {}
   for i, folder in ipairs(folders) do
-    local run, why = read(folder)
+    local run, why = read.run(folder, i <= page.MOST_RUNS)
     if not run then return nil, why end
     runs[i] = run
   end
   local shown = table.move(runs, 1, math.min(#runs, page.MOST_RUNS), 1, {})
   local heads = maps.encode(shown)
+  read.fit_curves(shown)
   for i, run in ipairs(shown) do
     data[i] = { name = run.name, heads = heads[i], curves = json.array(run.curves) }
   end
-  local summary, details = page.html(runs)
-  return fill(template "report.html", {
-    title = page.escape(title_of(runs)), style = template "report.css",
-    summary = summary, details = details, data = data_text(data),
+  local values = { title = words.escape(title_of(runs)), style = template "report.css",
+    summary = "", details = "", data = data_text(data),
     script = template "report.js" .. template "report_curves.js",
-    version = page.escape(core.version),
-  })
+    version = words.escape(core.version) }
+  local around = template "report.html"
+  values.summary, values.details = page.html(runs, MOST_BYTES - #fill(around, values))
+  return fill(around, values)
 end
 
 --- Write the report of run directories.

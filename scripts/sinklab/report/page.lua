@@ -3,54 +3,24 @@
 local core = require "sinklab.core"
 local json = require "sinklab.base.json"
 local maps = require "sinklab.report.maps"
-local valid_utf8 = require "sinklab.base.strings".valid_utf8
+local words = require "sinklab.report.words"
 
--- Bytes: of all tables, of all figures, of one value in a cell.
-local TABLES, FIGURES, CELL = 400000, 600000, 300
+local escape, shown = words.escape, words.shown
+
+-- Bytes: of all tables, of all figures at most.
+local TABLES, FIGURES = 400000, 600000
 -- Heads of a measurement in a table.
 local MOST_HEADS = 256
+-- Problems of a run that are named.
+local MOST_PROBLEMS = 50
 -- Runs with sections of their own; others are in the tables side by side only.
 local MOST_RUNS = 24
-
-local entities = { ["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;", ['"'] = "&quot;",
-  ["'"] = "&#39;" }
-
---- Bytes that are not UTF-8 and control characters become U+FFFD, then what HTML would
--- take for markup is escaped.
-local function escape(s)
-  local text = valid_utf8(s):gsub("[%z\1-\8\11\12\14-\31\127]", "\u{FFFD}")
-  return (text:gsub("[&<>\"']", entities))
-end
-
-local function number(x)
-  if x ~= x then return "NaN" end
-  if math.type(x) == "integer" then return tostring(x) end
-  return ("%.6g"):format(x)
-end
-
---- A value of the record in words.
-local function shown(value)
-  if value == nil or value == json.null then return "–" end
-  if type(value) == "number" then return number(value) end
-  if type(value) == "table" then
-    local words = {}
-    for i, v in ipairs(value) do words[i] = shown(v) end
-    if #words == 0 then
-      for key, v in pairs(value) do words[#words + 1] = key .. " = " .. shown(v) end
-      table.sort(words)
-    end
-    value = table.concat(words, ", ")
-  end
-  local text = tostring(value)
-  local cut = #text > CELL and (utf8.offset(text, 0, CELL) or CELL) - 1
-  return cut and text:sub(1, cut) .. "…" or text
-end
 
 local Page = {}
 Page.__index = Page
 
 local function new_page()
-  return setmetatable({ out = {}, tables = TABLES, figures = FIGURES }, Page)
+  return setmetatable({ out = {}, tables = TABLES, figures = {} }, Page)
 end
 
 function Page:put(format, ...)
@@ -99,6 +69,7 @@ function Page:table(caption, names, rows, class)
       escape(name))
   end
   local label = escape(caption)
+  self.tables = self.tables - #table.concat(heads)
   self:put(('<div class="wide" role="region" tabindex="0" aria-label="%s">'
     .. '<table class="%s">'
     .. "<caption>%s</caption><thead><tr>%s</tr></thead>\n<tbody>%s</tbody></table></div>")
@@ -151,7 +122,12 @@ function Page:problems(run)
   if #run.problems == 0 then return end
   table.sort(run.problems)
   self:put '<div class="problems" role="note"><h3>What could not be read</h3><ul>'
-  for _, text in ipairs(run.problems) do self:put("<li>" .. escape(text) .. "</li>") end
+  for i = 1, math.min(#run.problems, MOST_PROBLEMS) do
+    self:put("<li>" .. escape(shown(run.problems[i])) .. "</li>")
+  end
+  if #run.problems > MOST_PROBLEMS then
+    self:put("<li>%d more</li>", #run.problems - MOST_PROBLEMS)
+  end
   self:put "</ul></div>"
 end
 
@@ -274,26 +250,40 @@ function Page:results(run)
   end
 end
 
+--- A place for each figure of a run: figures get the room that the rest leaves.
 function Page:figures_of(run)
   if #run.figures == 0 then return end
   self:put "<h3>Figures</h3><div class=\"figures\">"
   for _, name in ipairs(run.figures) do
-    local bytes, why = core.file_read(run.folder .. "/" .. name .. ".png")
-    local title = escape(name)
-    if not bytes then
-      self:put("<p class=\"note\">" .. escape(why) .. "</p>")
-    elseif bytes:sub(1, 8) ~= "\x89PNG\r\n\x1a\n" then
-      self:put("<p class=\"note\">" .. title .. ".png is no PNG file.</p>")
-    elseif #bytes > self.figures then
-      self:put("<p class=\"note\">" .. title .. ".png is left out: the figures would make"
-        .. " this page too large. It is in the run directory.</p>")
-    else
-      self.figures = self.figures - #bytes
-      self:put("<figure><img alt=\"figure " .. title .. "\" src=\"data:image/png;base64,"
-        .. maps.base64(bytes) .. "\"><figcaption>" .. title .. "</figcaption></figure>")
-    end
+    self:put ""
+    self.figures[#self.figures + 1] = { place = #self.out, name = name,
+      path = run.folder .. "/" .. name .. ".png" }
   end
   self:put "</div>"
+end
+
+--- Put the figures in their places.
+-- @param room  bytes that they may have
+function Page:draw_figures(room)
+  local left = math.min(FIGURES, room * 3 // 4)
+  for _, figure in ipairs(self.figures) do
+    local title = escape(shown(figure.name))
+    local bytes, why = core.file_read(figure.path)
+    local text
+    if not bytes then
+      text = "<p class=\"note\">" .. escape(why) .. "</p>"
+    elseif bytes:sub(1, 8) ~= "\x89PNG\r\n\x1a\n" then
+      text = "<p class=\"note\">" .. title .. ".png is no PNG file.</p>"
+    elseif #bytes > left then
+      text = "<p class=\"note\">" .. title .. ".png is left out: the figures would make"
+          .. " this page too large. It is in the run directory.</p>"
+    else
+      text = "<figure><img alt=\"figure " .. title .. "\" src=\"data:image/png;base64,"
+          .. maps.base64(bytes) .. "\"><figcaption>" .. title .. "</figcaption></figure>"
+    end
+    left = left - #text * 3 // 4
+    self.out[figure.place] = text
+  end
 end
 
 --- The tables that the script printed by run:table.
@@ -364,8 +354,9 @@ function Page:compare(runs)
 end
 
 --- The plain HTML of the runs: the summary, and the rest.
+-- @param room  bytes that they may have: figures are left out beyond it
 -- @return summary, details
-local function html(runs)
+local function html(runs, room)
   local page, first = new_page(), nil
   if #runs > 1 then page:compare(runs) end
   runs = table.move(runs, 1, math.min(#runs, MOST_RUNS), 1, {})
@@ -389,7 +380,8 @@ local function html(runs)
     page:rest(run)
     page:put "</section>"
   end
+  page:draw_figures(room - #first - #table.concat(page.out, "\n"))
   return first, table.concat(page.out, "\n")
 end
 
-return { html = html, escape = escape, MOST_RUNS = MOST_RUNS }
+return { html = html, MOST_RUNS = MOST_RUNS }

@@ -8,6 +8,10 @@ local maps = require "sinklab.report.maps"
 
 -- Entries of a training's log that a curve is drawn through, and curves of a run.
 local MOST_POINTS, MOST_CURVES = 400, 64
+-- Bytes of all curves of a page, as JSON.
+local MOST_CURVE_BYTES = 300000
+-- Bytes of a traceback in the record.
+local MOST_ERROR = 4000
 
 --- Text of the record, or its substitute where there is none.
 local function words(value, otherwise)
@@ -69,6 +73,44 @@ local function read_curve(folder, name, label, problem)
   end
   if #curve.columns == 0 then return problem(name .. ": no numbers in it") end
   return curve
+end
+
+--- Every second entry of a curve, and its last one.
+local function halve(curve)
+  for _, column in ipairs(curve.columns) do
+    local values, n = json.array {}, #column.values
+    for i = 1, n do
+      if i % 2 == 1 or i == n then values[#values + 1] = column.values[i] end
+    end
+    column.values = values
+  end
+  curve.every = 2 * curve.every
+end
+
+--- Make the curves of all runs fit a page: each has an equal share and loses every second
+-- entry until it fits. A curve that two entries are too much of is left out, with a
+-- sentence among the problems.
+local function fit_curves(runs)
+  local count = 0
+  for _, run in ipairs(runs) do count = count + #run.curves end
+  local share = MOST_CURVE_BYTES // math.max(count, 1)
+  for _, run in ipairs(runs) do
+    local kept = {}
+    for _, curve in ipairs(run.curves) do
+      local size = #json.encode(curve)
+      while size > share and #curve.columns[1].values > 2 do
+        halve(curve)
+        size = #json.encode(curve)
+      end
+      if size <= share then
+        kept[#kept + 1] = curve
+      else
+        run.problems[#run.problems + 1] = ("train-%s.csv is not drawn: the curves would "
+          .. "make this page too large"):format(curve.label)
+      end
+    end
+    run.curves = kept
+  end
 end
 
 --- The files of a label's maps: from the record, else by their usual names.
@@ -135,9 +177,10 @@ local function sort_labels(labels, files)
 end
 
 --- Read a run.
+-- @param whole  false: without its curves and maps, for tables of many runs
 -- @return { name, folder, record, labels, curves, heads, figures, problems }, or nil and
 --   one sentence
-local function read(folder)
+local function read(folder, whole)
   folder = #folder > 1 and folder:gsub("/+$", "") or folder
   local record, why = read_record(folder)
   if not record then return nil, why end
@@ -146,6 +189,9 @@ local function read(folder)
   run.name = folder:match "([^/]+)$" or folder
   run.script = words(record.script, "(no script)")
   run.status = words(record.status, "unknown")
+  if type(record.error) == "string" and #record.error > MOST_ERROR then
+    record.error = record.error:sub(1, MOST_ERROR) .. "…"
+  end
   local function problem(text) run.problems[#run.problems + 1] = text end
 
   local listed = {}
@@ -160,7 +206,7 @@ local function read(folder)
       local figure = name:match "^(.*)%.png$"
       if figure then run.figures[#run.figures + 1] = figure end
       local label = name:match "^train%-(.*)%.csv$"
-      if label and #run.curves < MOST_CURVES then
+      if whole and label and #run.curves < MOST_CURVES then
         run.curves[#run.curves + 1] = read_curve(folder, name, label, problem)
       end
     end
@@ -173,11 +219,11 @@ local function read(folder)
     end
   end
   sort_labels(run.labels, record.files)
-  for _, label in ipairs(run.labels) do
+  for _, label in ipairs(whole and run.labels or {}) do
     local sinks = list_of(record.results[label].sinks)
     run.heads[#run.heads + 1] = read_heads(folder, label, sinks, listed, problem)
   end
   return run
 end
 
-return read
+return { run = read, fit_curves = fit_curves }
