@@ -7,6 +7,8 @@
 #include "tensor/npz.h"
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static char path[OWN_PATH];
 static sl_error error;
@@ -147,5 +149,19 @@ START_TEST (says_what_is_no_archive) {
 }
 END_TEST
 
+START_TEST (refuses_pipes_and_devices_at_once) {
+  own_file (path);
+  sl_tensors got;
+  for (int i = 0; i < 2; i++) {
+    ck_assert_int_eq (unlink (path), 0);
+    ck_assert_int_eq (i ? symlink ("/dev/zero", path) : mkfifo (path, 0600), 0);
+    ck_assert_int_eq (sl_npz_read (path, &got, &error), -1);
+    says_of_file (error.text, path, "cannot read: it is not a file");
+  }
+  own_remove (path);
+}
+END_TEST
+
 SUITE_MAIN ("npz", comes_back, refuses_names, survives_damage,
-            reads_what_numpy_compressed, says_what_is_no_archive)
+            reads_what_numpy_compressed, says_what_is_no_archive,
+            refuses_pipes_and_devices_at_once)

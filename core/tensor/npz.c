@@ -1,6 +1,7 @@
 /* npz.c - named arrays in numpy's .npz files: zip archives of .npy files. */
 #include "tensor/npz.h"
 #include "base/file.h"
+#include "base/mapping.h"
 #include "base/memory.h"
 #include "tensor/npy.h"
 #include <errno.h>
@@ -173,13 +174,9 @@ static int read_member (unzFile zip, sl_tensors *s, sl_error *e) {
 /* Whether the file is the archive without members: the record of its end alone,
 ** 22 bytes of "PK\5\6" and zeros, which minizip does not open. A file that was cut
 ** off in this record counts no members either, whatever went before. */
-static int is_empty_archive (const char *path) {
+static int is_empty_archive (const sl_mapping *m) {
   static const char end[22] = { 'P', 'K', 5, 6 };
-  char bytes[sizeof end + 1];
-  FILE *file = fopen (path, "rb");
-  const size_t n = file ? fread (bytes, 1, sizeof bytes, file) : 0;
-  if (file) fclose (file);
-  return n == sizeof end && memcmp (bytes, end, n) == 0;
+  return m->size == sizeof end && memcmp (m->data, end, sizeof end) == 0;
 }
 
 static int read_members (unzFile zip, sl_tensors *s, sl_error *e) {
@@ -204,14 +201,15 @@ static int read_members (unzFile zip, sl_tensors *s, sl_error *e) {
 }
 
 int sl_npz_read (const char *path, sl_tensors *s, sl_error *e) {
+  sl_mapping bytes;
   unzFile zip;
   int status;
   *s = (sl_tensors){ 0 };
-  if (!sl_file_exists (path))
-    return sl_fail (e, "%s: cannot read: %s", path,
-                    sl_folder_exists (path) ? "it is a folder"
-                                            : strerror (ENOENT));
-  if (is_empty_archive (path)) return 0;
+  /* minizip would wait for the writer of a pipe */
+  if (sl_map_file (path, &bytes, e) != 0) return -1;
+  status = is_empty_archive (&bytes);
+  sl_unmap (&bytes);
+  if (status) return 0;
   zip = unzOpen64 (path);
   if (zip == NULL)
     return sl_fail (e, "%s: not a .npz file, or it cannot be read", path);
