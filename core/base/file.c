@@ -115,11 +115,8 @@ failed:
   return -1;
 }
 
-/* Open a file for reading, without waiting; its size in *size. With 'streams' a
-** pipe or a device will do (size 0), without them it is refused. -1 and a
-** sentence. */
-static int open_to_read (const char *path, int streams, size_t *size,
-                         sl_error *e) {
+/* sl_open_to_read; with 'streams' a pipe or a device will do (size 0). */
+static int open_any (const char *path, int streams, size_t *size, sl_error *e) {
   struct stat info;
   int file = open (path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0 || fstat (file, &info) != 0) {
@@ -136,6 +133,10 @@ static int open_to_read (const char *path, int streams, size_t *size,
   return file;
 }
 
+int sl_open_to_read (const char *path, size_t *size, sl_error *e) {
+  return open_any (path, 0, size, e);
+}
+
 /* A block of 'size' bytes and one more with the n bytes of the old one, which
 ** is freed; NULL (and the old one freed) if there is no memory. */
 static char *grow (char *old, size_t n, size_t size) {
@@ -150,7 +151,7 @@ static char *read_all (const char *path, int streams, size_t limit, size_t *n,
   size_t size = 0, used = 0;
   char *data = NULL;
   ssize_t got = 0;
-  int file = open_to_read (path, streams, &size, e);
+  int file = open_any (path, streams, &size, e);
   if (file < 0) return NULL;
   /* Read to the end rather than 'size' bytes: the file may be growing. */
   do {
@@ -257,7 +258,7 @@ int sl_file_sha256 (const char *path, char digits[65], sl_error *e) {
   uint8_t part[16384], digest[SHA256_DIGEST_SIZE];
   ssize_t got;
   size_t size;
-  int file = open_to_read (path, 0, &size, e);
+  int file = sl_open_to_read (path, &size, e);
   if (file < 0) return -1;
   sha256_init (&state);
   while ((got = read_some (file, part, sizeof part)) > 0)

@@ -17,6 +17,10 @@ int sl_file_write (const char *path, const void *data, size_t n, sl_error *e);
 int sl_file_beside (const char *path, char *name, size_t size, sl_error *e);
 int sl_file_replace (const char *name, const char *path, sl_error *e);
 
+/* Open a regular file for reading: its descriptor, its size in *size. -1 and a
+** sentence for anything else, without waiting for the writer of a pipe. */
+int sl_open_to_read (const char *path, size_t *size, sl_error *e);
+
 /* The whole file in memory with a NUL after its last byte (free with sl_free),
 ** its size in *n. Refuses anything but regular files, and files over 'limit' bytes
 ** (0: no limit). */
