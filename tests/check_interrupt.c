@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 START_TEST (the_first_signal_sets_the_flag) {
-  sl_interrupt_install ();
+  sl_stop_signals_handle (sl_interrupt);
   ck_assert_int_eq (sl_interrupted, 0);
   raise (SIGTERM);
   ck_assert_int_eq (sl_interrupted, SIGTERM);
@@ -22,7 +22,7 @@ START_TEST (the_second_signal_ends) {
     int status = 0;
     pid_t child = fork ();
     if (child == 0) {
-      sl_interrupt_install ();
+      sl_stop_signals_handle (sl_interrupt);
       raise (number[(i + 1) % 3]);
       raise (number[i]);
       _exit (0);
@@ -37,7 +37,7 @@ END_TEST
 /* A program started by nohup outlives its terminal. */
 START_TEST (an_ignored_hangup_stays_ignored) {
   signal (SIGHUP, SIG_IGN);
-  sl_interrupt_install ();
+  sl_stop_signals_handle (sl_interrupt);
   raise (SIGHUP);
   ck_assert_int_eq (sl_interrupted, 0);
   raise (SIGXFSZ);
@@ -50,7 +50,7 @@ START_TEST (waiting_to_read_ends) {
   ck_assert_int_eq (pipe (ends), 0);
   ck_assert_int_eq (write (ends[1], "x", 1), 1);
   ck_assert_int_eq (sl_wait_to_read (ends[0]), 1);
-  sl_interrupt_install ();
+  sl_stop_signals_handle (sl_interrupt);
   if (fork () == 0) {
     usleep (50000);
     kill (getppid (), SIGINT);

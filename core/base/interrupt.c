@@ -33,10 +33,6 @@ void sl_interrupt (int number) {
   if (!sl_interrupted) sl_interrupted = number;
 }
 
-void sl_interrupt_install (void) {
-  sl_stop_signals_handle (sl_interrupt);
-}
-
 int sl_wait_to_read (int file) {
   while (!sl_interrupted) {
     struct pollfd in = { file, POLLIN, 0 };

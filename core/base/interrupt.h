@@ -20,9 +20,6 @@ void sl_stop_signals_handle (void (*handler) (int number));
 /* Add them to a set. */
 void sl_stop_signals_add (sigset_t *set);
 
-/* Handle them by sl_interrupt. */
-void sl_interrupt_install (void);
-
 /* The handler: sets the flag. A second signal while the flag is still set ends
 ** the process at once by the default action, except SIGXFSZ, which is ignored
 ** after the first: writes go on failing. */
