@@ -48,7 +48,8 @@ static int is_plain (uint32_t code, int lines) {
   return 1;
 }
 
-size_t sl_plain_run (const char *s, size_t n, int lines) {
+/* How many bytes from the first on are shown as they are. */
+static size_t plain_run (const char *s, size_t n, int lines) {
   size_t used = 0;
   while (used < n) {
     uint32_t code;
@@ -60,7 +61,8 @@ size_t sl_plain_run (const char *s, size_t n, int lines) {
   return used;
 }
 
-size_t sl_escape_one (const char *s, size_t n, char out[SL_ESCAPE]) {
+/* The escape of the character at s; how many bytes of s it stands for. */
+static size_t escape_one (const char *s, size_t n, char out[SL_ESCAPE]) {
   uint32_t code;
   const size_t length = decode ((const unsigned char *)s, n, &code);
   if (length == 1 && (code == '\n' || code == '\r' || code == '\t'))
@@ -75,44 +77,40 @@ size_t sl_escape_one (const char *s, size_t n, char out[SL_ESCAPE]) {
   return length ? length : 1;
 }
 
+size_t sl_show_next (const char *s, size_t n, int lines, sl_shown_part *part) {
+  size_t taken = plain_run (s, n, lines);
+  part->is_escape = taken == 0;
+  part->text = s;
+  part->n = taken;
+  if (taken > 0) return taken;
+  taken = escape_one (s, n, part->escape);
+  part->text = part->escape;
+  part->n = strlen (part->escape);
+  return taken;
+}
+
 const char *sl_escape_text (const char *s, char *out, size_t size) {
-  size_t n = strlen (s), used = 0;
-  while (n > 0) {
-    char escape[SL_ESCAPE];
-    size_t taken = sl_plain_run (s, n, 0), length = taken;
-    const char *from = s;
-    if (taken == 0) {
-      taken = sl_escape_one (s, n, escape);
-      from = escape;
-      length = strlen (escape);
+  size_t used = 0;
+  for (size_t n = strlen (s), taken; n > 0; s += taken, n -= taken) {
+    sl_shown_part part;
+    taken = sl_show_next (s, n, 0, &part);
+    if (part.n >= size - used) {
+      part.n = part.is_escape ? 0 : size - used - 1;
+      taken = n;
     }
-    if (length >= size - used) {
-      length = from == s ? size - used - 1 : 0;
-      n = taken;
-    }
-    memcpy (out + used, from, length);
-    used += length;
-    s += taken;
-    n -= taken;
+    memcpy (out + used, part.text, part.n);
+    used += part.n;
   }
   out[used] = '\0';
   return out;
 }
 
 void sl_complain (const char *text) {
-  size_t n = strlen (text);
   fputs ("sinklab: ", stderr);
-  while (n > 0) {
-    char escape[SL_ESCAPE];
-    size_t taken = sl_plain_run (text, n, 1);
-    if (taken > 0) {
-      fwrite (text, 1, taken, stderr);
-    } else {
-      taken = sl_escape_one (text, n, escape);
-      fputs (escape, stderr);
-    }
-    text += taken;
-    n -= taken;
+  for (size_t n = strlen (text), taken; n > 0; text += taken, n -= taken) {
+    sl_shown_part part;
+    taken = sl_show_next (text, n, 1, &part);
+    fwrite (part.text, 1, part.n, stderr);
   }
   fputc ('\n', stderr);
 }

@@ -9,15 +9,19 @@
 #define SL_ESCAPE_H
 #include <stddef.h>
 
-/* How many of the n bytes at s, from the first on, are shown as they are; 0: the
-** first character is escaped. 'lines': a newline and a tab are shown as they
-** are. */
-size_t sl_plain_run (const char *s, size_t n, int lines);
-
-/* Writes the escape of the character at s to 'out', with a NUL; how many bytes
-** of s it stands for. */
+/* A part of a text as it is shown: bytes of the text itself, or the escape of one
+** character. */
 enum { SL_ESCAPE = 12 };
-size_t sl_escape_one (const char *s, size_t n, char out[SL_ESCAPE]);
+typedef struct sl_shown_part {
+  const char *text;
+  size_t n;
+  int is_escape;
+  char escape[SL_ESCAPE]; /* 'text' points here, or into the text shown */
+} sl_shown_part;
+
+/* The first part of the n > 0 bytes at s, as long as can be; how many bytes of s it
+** stands for. 'lines': a newline and a tab are shown as they are. */
+size_t sl_show_next (const char *s, size_t n, int lines, sl_shown_part *part);
 
 /* The text (newlines and tabs escaped too) in 'out', which has 'size' bytes; one
 ** that does not fit is cut. Returns out. */

@@ -101,19 +101,11 @@ static int system_escape (lua_State *L) {
   luaL_Buffer out;
   size_t n;
   const char *s = luaL_tolstring (L, 1, &n);
-  if (sl_plain_run (s, n, lines) == n) return 1;
   luaL_buffinit (L, &out);
-  while (n > 0) {
-    char escape[SL_ESCAPE];
-    size_t taken = sl_plain_run (s, n, lines);
-    if (taken > 0) {
-      luaL_addlstring (&out, s, taken);
-    } else {
-      taken = sl_escape_one (s, n, escape);
-      luaL_addstring (&out, escape);
-    }
-    s += taken;
-    n -= taken;
+  for (size_t taken; n > 0; s += taken, n -= taken) {
+    sl_shown_part part;
+    taken = sl_show_next (s, n, lines, &part);
+    luaL_addlstring (&out, part.text, part.n);
   }
   luaL_pushresult (&out);
   return 1;

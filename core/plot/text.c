@@ -80,16 +80,11 @@ static void put_character (sl_bytes *out, const sl_text_style *style, char c) {
 /* The n bytes at text, which begin with a character: shown or escaped. */
 static void put_escaped (sl_bytes *out, const sl_text_style *style,
                          const char *text, size_t n) {
-  while (n > 0) {
-    char escape[SL_ESCAPE];
-    size_t taken = sl_plain_run (text, n, 0);
-    for (size_t i = 0; i < taken; i++) put_character (out, style, text[i]);
-    if (taken == 0) {
-      taken = sl_escape_one (text, n, escape);
-      sl_bytes_put (out, escape);
-    }
-    text += taken;
-    n -= taken;
+  for (size_t taken; n > 0; text += taken, n -= taken) {
+    sl_shown_part part;
+    taken = sl_show_next (text, n, 0, &part);
+    for (size_t i = 0; i < part.n; i++)
+      put_character (out, style, part.text[i]);
   }
 }
 
@@ -115,17 +110,11 @@ int sl_put_fit (sl_bytes *out, const sl_text_style *style, int columns,
   int width = 0;
   for (size_t n = strcspn (text, "\n"), taken; n > 0;
        text += taken, n -= taken) {
-    char escape[SL_ESCAPE];
-    taken = sl_plain_run (text, n, 0);
-    for (size_t i = 0; i < taken; i++) {
-      if (!continues (text[i]) && ++width > columns) return columns;
-      put_character (out, style, text[i]);
-    }
-    if (taken > 0) continue;
-    taken = sl_escape_one (text, n, escape);
-    for (const char *c = escape; *c; c++) {
-      if (++width > columns) return columns;
-      put_character (out, style, *c);
+    sl_shown_part part;
+    taken = sl_show_next (text, n, 0, &part);
+    for (size_t i = 0; i < part.n; i++) {
+      if (!continues (part.text[i]) && ++width > columns) return columns;
+      put_character (out, style, part.text[i]);
     }
   }
   return width;
