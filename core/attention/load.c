@@ -232,7 +232,7 @@ static int try_loading (entry *n, sl_error *e) {
 ** sinklab, copied and tried. */
 static int prepare (entry *n, int shipped, sl_error *e) {
   const char *path = n->loaded.path;
-  char name[64], *text;
+  char *text;
   size_t size;
   int bad;
   if (sl_file_stamp (path, n->stamp, sizeof n->stamp, e)) return -1;
@@ -240,10 +240,9 @@ static int prepare (entry *n, int shipped, sl_error *e) {
   if (!text) return -1;
   bad = check_whole (base_name (path), text, size, e);
   if (!bad && !shipped) n->copy = copy_in_memory (n->loaded.name, text, size);
+  if (!bad) sl_sha256 (text, size, n->loaded.hash);
   sl_free (text);
   if (bad) return -1;
-  if (sl_file_sha256 (source_of (n, name, sizeof name), n->loaded.hash, e))
-    return -1;
   return shipped ? 0 : try_loading (n, e);
 }
 

@@ -253,9 +253,27 @@ int sl_folder_exists (const char *path) {
   return stat (path, &info) == 0 && S_ISDIR (info.st_mode);
 }
 
+static void digits_of (struct sha256_ctx *state, char digits[65]) {
+  uint8_t digest[SHA256_DIGEST_SIZE];
+#if NETTLE_VERSION_MAJOR >= 4
+  sha256_digest (state, digest);
+#else
+  sha256_digest (state, sizeof digest, digest);
+#endif
+  for (size_t i = 0; i < sizeof digest; i++)
+    snprintf (digits + 2 * i, 3, "%02x", digest[i]);
+}
+
+void sl_sha256 (const void *data, size_t n, char digits[65]) {
+  struct sha256_ctx state;
+  sha256_init (&state);
+  sha256_update (&state, n, data);
+  digits_of (&state, digits);
+}
+
 int sl_file_sha256 (const char *path, char digits[65], sl_error *e) {
   struct sha256_ctx state;
-  uint8_t part[16384], digest[SHA256_DIGEST_SIZE];
+  uint8_t part[16384];
   ssize_t got;
   size_t size;
   int file = sl_open_to_read (path, &size, e);
@@ -266,12 +284,6 @@ int sl_file_sha256 (const char *path, char digits[65], sl_error *e) {
   if (got < 0) sl_fail (e, "%s: cannot read: %s", path, strerror (errno));
   close (file);
   if (got < 0) return -1;
-#if NETTLE_VERSION_MAJOR >= 4
-  sha256_digest (&state, digest);
-#else
-  sha256_digest (&state, sizeof digest, digest);
-#endif
-  for (size_t i = 0; i < sizeof digest; i++)
-    snprintf (digits + 2 * i, 3, "%02x", digest[i]);
+  digits_of (&state, digits);
   return 0;
 }

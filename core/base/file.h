@@ -67,6 +67,8 @@ int sl_data_folder (char *path, size_t size, sl_error *e);
 ** executable. It need not exist. */
 int sl_plugin_folder (char *path, size_t size, sl_error *e);
 
-/* SHA-256 of a file as 64 lower-case hexadecimal digits and a NUL. */
+/* SHA-256 of n bytes, or of a file, as 64 lower-case hexadecimal digits and a
+** NUL. */
+void sl_sha256 (const void *data, size_t n, char digits[65]);
 int sl_file_sha256 (const char *path, char digits[65], sl_error *e);
 #endif
