@@ -175,6 +175,15 @@ check.test("prune moves to the trash only what the filter says", function()
   process.shell(("cp -r '%s/runs/.trash/%s' '%s/runs'"):format(folder, one, folder))
   check.equal(assert(runs:restore()), { one .. "-2" })
   check.equal(#assert(runs:prune { where = { "status=failed" }, really = true }), 2)
+  -- Trash that cannot be listed is a message.
+  local path = folder .. "/runs/.trash/index.sqlite"
+  check.equal(#assert(runs:trash()), 2)
+  do
+    local db <close> = assert(core.database(path))
+    assert(db:run "pragma user_version = 99")
+  end
+  check.contains(select(2, runs:restore()), "written by a newer sinklab (version 99")
+  os.remove(path)
   check.contains(sinklab({ "runs", "restore", "--empty" }).out,
     "2 runs would be removed for good: --yes removes")
   check.contains(sinklab({ "runs", "restore", "--empty", "--yes" }).out, "2 runs removed")

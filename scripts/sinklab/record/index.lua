@@ -6,7 +6,6 @@
 local core = require "sinklab.core"
 local fields = require "sinklab.record.fields"
 local json = require "sinklab.base.json"
-local live = require "sinklab.record.live"
 local progress = require "sinklab.base.progress"
 
 local index = { file = "index.sqlite" }
@@ -48,19 +47,29 @@ local function transaction(db, change)
   return nil, result[1], result[2] -- of run ()
 end
 
-local function is_record(t)
-  return type(t) == "table" and type(t.options) == "table"
-      and type(t.results) == "table" and type(t.claims) == "table"
+--- Whether a record of this status is that of a run that died: no process works in its
+-- folder (record/live.lua).
+local function has_died(status, folder)
+  return status == "running" and not core.folder_locked(folder)
 end
 
---- The content of a run directory's run.json; or nil and a message.
-function index.read(folder)
+--- The content of a run directory's run.json, with the status "died" in place of
+-- "running" if no process works there; or nil and a message.
+-- @param more  a key that must be a table too, beside options, results and claims
+function index.read(folder, more)
   local path = folder .. "/run.json"
   local text, message = core.file_read(path)
   if not text then return nil, message end
   local record, why = json.decode(text)
-  if not record then return nil, path .. ": " .. why end
-  if not is_record(record) then return nil, path .. ": not the record of a run" end
+  if type(record) ~= "table" then
+    return nil, ("%s: %s"):format(path, why or "not the record of a run")
+  end
+  for _, key in ipairs { "options", "results", "claims", more } do
+    if type(record[key]) ~= "table" then
+      return nil, ("%s: not the record of a run: it has no %s"):format(path, key)
+    end
+  end
+  if has_died(record.status, folder) then record.status = "died" end
   return record
 end
 
@@ -78,7 +87,6 @@ end
 -- and results. A record that cannot be read has the status "unreadable" and the reason.
 local function read_run(name, stamp, folder)
   local record, why = index.read(folder)
-  if record then record.status = live.status(record, folder) end
   record = record or { status = "unreadable", error = why, options = {}, results = {},
     claims = {} }
   local failed = 0
@@ -160,10 +168,14 @@ local function make_tables(db)
 end
 
 --- The structure that the tables above give.
+local right
 local function right_structure()
-  local db <close> = assert(core.database(":memory:", true))
-  make_tables(db)
-  return assert(structure(db))
+  if not right then
+    local db <close> = assert(core.database(":memory:", true))
+    make_tables(db)
+    right = assert(structure(db))
+  end
+  return right
 end
 
 --- Make the tables of a new file, or find those of this version.
@@ -240,8 +252,8 @@ local function refresh(db, base)
   rows, message = db:rows "select folder, stamp, status from runs"
   if not rows then return nil, message end
   for _, row in ipairs(rows) do
-    local stays = row.status == live.status(row, base .. "/" .. row.folder)
-    known[row.folder] = stays and row.stamp or "died"
+    local died = has_died(row.status, base .. "/" .. row.folder)
+    known[row.folder] = died and "died" or row.stamp
   end
   local changed = {}
   for _, name in ipairs(names) do

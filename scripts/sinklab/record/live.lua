@@ -4,19 +4,13 @@
 -- end of the run; the system releases it when the process ends, however it ends. So a
 -- record that says "running" in a directory without a lock is that of a run that died.
 local core = require "sinklab.core"
+local index = require "sinklab.record.index"
 
 local live = {}
 
---- The status of a record in a folder: "died" in place of "running" if no process works
--- there.
-function live.status(record, folder)
-  local status = record.status
-  return status == "running" and not core.folder_locked(folder) and "died" or status
-end
-
 --- The sentence that refuses a folder in which a process works.
 function live.message(folder)
-  local record = require "sinklab.record.index".read(folder) or {}
+  local record = index.read(folder) or {}
   local where = ""
   if math.type(record.pid) == "integer" then
     where = (" (process %d on %s, since %s)"):format(record.pid, tostring(record.host),

@@ -109,7 +109,6 @@ methods.show = schema.func("runs:show", {
   local record
   record, message = index.read(folder)
   if not record then return nil, message end
-  record.status = live.status(record, folder)
   return record, folder
 end)
 
@@ -290,7 +289,8 @@ methods.trash = schema.func("runs:trash", {
   example = [[print(#lab.runs "runs":trash())]],
 }, function(self)
   local trash = trash_of(self)
-  return core.folder_exists(trash.folder) and trash:list() or {}
+  if not core.folder_exists(trash.folder) then return {} end
+  return trash:list()
 end)
 
 methods.restore = schema.func("runs:restore", {
@@ -302,7 +302,10 @@ methods.restore = schema.func("runs:restore", {
   example = [[local back = lab.runs "runs":restore()]],
 }, function(self, names)
   local trash, from, back = trash_of(self), {}, {}
-  for i, run in ipairs(names and {} or self:trash()) do from[i] = run.folder end
+  local list, trouble = {}, nil
+  if not names then list, trouble = self:trash() end
+  if not list then return nil, trouble end
+  for i, run in ipairs(list) do from[i] = run.folder end
   for i, name in ipairs(names or {}) do
     local folder, message = find(trash, name)
     if not folder then return nil, message end

@@ -3,7 +3,7 @@
 local core = require "sinklab.core"
 local csv = require "sinklab.base.csv"
 local json = require "sinklab.base.json"
-local live = require "sinklab.record.live"
+local index = require "sinklab.record.index"
 local maps = require "sinklab.report.maps"
 
 -- Entries of a training's log that a curve is drawn through, and curves of a run.
@@ -29,8 +29,7 @@ local function read_record(folder)
     end
     return nil, ("%s: no such folder"):format(folder)
   end
-  local path = folder .. "/run.json"
-  if not core.file_exists(path) then
+  if not core.file_exists(folder .. "/run.json") then
     local hint = ""
     for _, name in ipairs(core.folder(folder) or {}) do
       if core.file_exists(folder .. "/" .. name .. "/run.json") then
@@ -39,19 +38,7 @@ local function read_record(folder)
     end
     return nil, ("%s: no run.json in it: this is no run directory%s"):format(folder, hint)
   end
-  local text, why = core.file_read(path)
-  if not text then return nil, why end
-  local record, message = json.decode(text)
-  if type(record) ~= "table" then
-    return nil, ("%s: %s"):format(path, message or "not the record of a run")
-  end
-  for _, key in ipairs { "options", "results", "claims", "files" } do
-    if type(record[key]) ~= "table" then
-      return nil, ("%s: not the record of a run: it has no %s"):format(path, key)
-    end
-  end
-  record.status = live.status(record, folder)
-  return record
+  return index.read(folder, "files")
 end
 
 --- A training's CSV as columns, thinned: step and every other column of numbers.

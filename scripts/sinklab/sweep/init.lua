@@ -109,6 +109,12 @@ local function receive(state, worker)
   return true
 end
 
+--- An option of the sweep, else that of the command line.
+local function chosen(o, name)
+  if o[name] ~= nil then return o[name] end
+  return contexts.current()[name]
+end
+
 --- End the workers that have had a point for longer than allowed; the points fail.
 local function end_late(state, workers, timeout)
   for i = #workers, 1, -1 do
@@ -213,13 +219,11 @@ local sweep = schema.func("lab.sweep", {
   local state = { points = points, texts = texts, results = {}, next = 1, done = 0,
     kept = 0, failed = 0, label = o.label, on_result = o.on_result,
     started = core.clock() }
-  local context = contexts.current()
   if o.out then
-    local fresh = o.fresh or o.fresh == nil and context.fresh
-    local opened, message = store.open(o.out, bare, fresh)
+    local opened, message = store.open(o.out, bare, chosen(o, "fresh"))
     if not opened then check.fail("%s: %s", what, message) end
     state.store = opened
-    recall(state, o.retry_failed or o.retry_failed == nil and context.retry_failed)
+    recall(state, chosen(o, "retry_failed"))
   end
   local line = progress.new { quiet = o.quiet }
   local workers <close> = setmetatable({}, Workers)

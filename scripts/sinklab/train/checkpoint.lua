@@ -6,6 +6,7 @@ local core = require "sinklab.core"
 local check = require "sinklab.base.check"
 local json = require "sinklab.base.json"
 local live = require "sinklab.record.live"
+local strings = require "sinklab.base.strings"
 
 local what = "lab.train"
 local checkpoint = {}
@@ -65,11 +66,9 @@ local function refuse_changed(path, old, new)
   end
 end
 
-local not_finite = { nan = 0 / 0, inf = math.huge, ["-inf"] = -math.huge }
-
 --- Numbers of a table whose NaN and infinities JSON kept as texts.
 local function numbers(t)
-  for key, value in pairs(t) do t[key] = not_finite[value] or value end
+  for key, value in pairs(t) do t[key] = strings.not_finite[value] or value end
   return t
 end
 
