@@ -31,7 +31,7 @@ static int add (sl_safetensors_shards *s, const char *data, sl_header *h,
     w->name = entry->name;
     entry->name = NULL;
     /* every type of the format is in the table */
-    w->type = sl_weight_type_named (entry->dtype);
+    w->type = sl_weight_type_named (entry->type->safetensors);
     w->ndim = entry->ndim;
     memcpy (w->dim, entry->dim, sizeof w->dim);
     w->data = data + h->data + entry->from;

@@ -136,17 +136,25 @@ static int failed_step (lua_State *L, sqlite3 *db, sqlite3_stmt *s) {
   return results;
 }
 
-/* db:run (sql, values...) -> rows changed; or nil, sentence, kind. */
-static int database_run (lua_State *L) {
-  sqlite3 *db = open_database (L);
-  sqlite3_stmt *s = prepare (L, db);
+/* Run the statement to its end; 0, or the results of a failure. */
+static int run_once (lua_State *L, sqlite3 *db, sqlite3_stmt *s) {
   int code;
-  if (!s) return trouble (L, db, sqlite3_db_filename (db, "main"));
-  bind_values (L, s, 3);
   do code = sqlite3_step (s);
   while (code == SQLITE_ROW);
   if (code != SQLITE_DONE) return failed_step (L, db, s);
   sqlite3_reset (s);
+  return 0;
+}
+
+/* db:run (sql, values...) -> rows changed; or nil, sentence, kind. */
+static int database_run (lua_State *L) {
+  sqlite3 *db = open_database (L);
+  sqlite3_stmt *s = prepare (L, db);
+  int failure;
+  if (!s) return trouble (L, db, sqlite3_db_filename (db, "main"));
+  bind_values (L, s, 3);
+  failure = run_once (L, db, s);
+  if (failure) return failure;
   lua_pushinteger (L, sqlite3_changes (db));
   return 1;
 }
@@ -164,15 +172,13 @@ static int database_run_each (lua_State *L) {
     return luaL_error (L, "the statement takes groups of %d values", width);
   luaL_checkstack (L, width, NULL);
   for (lua_Integer i = 0; i < n; i += width) {
-    int code;
+    int failure;
     for (int j = 1; j <= width; j++) {
       lua_rawgeti (L, 3, i + j);
       bind_value (L, s, j, 3 + j);
     }
-    do code = sqlite3_step (s);
-    while (code == SQLITE_ROW);
-    if (code != SQLITE_DONE) return failed_step (L, db, s);
-    sqlite3_reset (s);
+    failure = run_once (L, db, s);
+    if (failure) return failure;
     lua_settop (L, 3);
   }
   lua_pushboolean (L, 1);

@@ -129,9 +129,8 @@ void sl_tensors_free (sl_tensors *s) {
 
 /* A copy of one tensor's numbers. */
 static sl_tensor *take (const sl_entry *entry, const char *data, sl_error *e) {
-  sl_tensor *t =
-      sl_numbers_read (sl_safetensors_type (entry->dtype), 0, entry->ndim,
-                       entry->dim, data + entry->from, e);
+  sl_tensor *t = sl_numbers_read (entry->type, 0, entry->ndim, entry->dim,
+                                  data + entry->from, e);
   if (t == NULL) sl_fail_within (e, "'%.200s'", entry->name);
   return t;
 }

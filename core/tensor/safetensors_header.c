@@ -58,7 +58,6 @@ static int take (const char *name, const json_t *entry, size_t bytes,
   const char *dtype = json_string_value (json_object_get (entry, "dtype"));
   char text[SL_SHAPE_TEXT];
   size_t count, size;
-  const sl_number_type *type;
   if (!json_is_object (entry))
     return sl_fail (e, "the entry of '%.200s' is no object", name);
   if (dtype == NULL)
@@ -72,13 +71,12 @@ static int take (const char *name, const json_t *entry, size_t bytes,
                     "'%.200s': 'data_offsets' is missing, or no list of two "
                     "whole numbers",
                     name);
-  type = sl_safetensors_type (dtype);
-  if (type == NULL)
+  to->type = sl_safetensors_type (dtype);
+  if (to->type == NULL)
     return sl_fail (e, "'%.200s' is of the type %.16s, which is not known",
                     name, dtype);
-  to->dtype = type->safetensors;
   if (take_shape (name, shape, to, &count, e) < 0) return -1;
-  size = count * type->bytes; /* fits: no type is wider than 8 bytes */
+  size = count * to->type->bytes; /* fits: no type is wider than 8 bytes */
   if (to->from > to->to || to->to > bytes || to->to - to->from != size)
     return sl_fail (
         e,

@@ -6,6 +6,7 @@
 ** padded with spaces; the data, where tensors lie one behind the other. */
 #ifndef SL_SAFETENSORS_HEADER_H
 #define SL_SAFETENSORS_HEADER_H
+#include "tensor/number_types.h"
 #include "tensor/safetensors.h"
 
 /* The reserved name, under which the texts are. */
@@ -13,7 +14,7 @@
 
 typedef struct sl_entry {
   char *name;
-  const char *dtype; /* as in the file; static */
+  const sl_number_type *type;
   int ndim;
   ptrdiff_t dim[SL_MAX_DIMS];
   size_t from, to; /* bytes of the data */
