@@ -3,6 +3,7 @@
 local check = require "check"
 local process = require "process"
 local runs = require "report_runs"
+local core = require "sinklab.core"
 local lab = require "sinklab"
 local maps = require "sinklab.report.maps"
 
@@ -177,17 +178,25 @@ check.test("large runs stay under 2 MB, and say what they leave out", function()
   check.equal(found.maps.mean.shape, { 12, 12, 25, 25 })
 end)
 
-check.test("many runs stay under 2 MB, with the claims of the first ones", function()
-  local base, names = process.folder "report/many", {}
+--- The page of 200 runs, each made by make (path); it is under 2 MB.
+local function page_of_many(name, make)
+  local base, names = process.folder("report/" .. name), {}
   for i = 1, 200 do
-    names[i] = ("many/r%03d"):format(i)
-    process.shell(("cp -r '%s/a' '%s/r%03d'"):format(folder, base, i))
+    names[i] = ("%s/r%03d"):format(name, i)
+    make(("%s/r%03d"):format(base, i))
   end
-  names[#names + 1] = "--out=many.html"
+  names[#names + 1] = "--out=" .. name .. ".html"
   local r = report(names)
   check.equal(r.code, 0, r.err)
-  local text = page "many.html"
+  local text = page(name .. ".html")
   check.below(#text, 2000000, #text)
+  return text
+end
+
+check.test("many runs stay under 2 MB, with the claims of the first ones", function()
+  local text = page_of_many("many", function(path)
+    process.shell(("cp -r '%s/a' '%s'"):format(folder, path))
+  end)
   has(text, "176 of the 200 runs are shown in these tables only")
   check.equal(#data_of(text), 24)
   local _, claims = text:gsub("what does not hold", "")
@@ -195,7 +204,6 @@ check.test("many runs stay under 2 MB, with the claims of the first ones", funct
 end)
 
 check.test("long logs of many runs stay under 2 MB", function()
-  local base, names = process.folder "report/logs", {}
   local lines = { "step,a,b,c,d,e,f,g" }
   for i = 1, 400 do
     lines[i + 1] = ("%d"):format(i) .. (",%.17g"):format(1 / (3 * i)):rep(7)
@@ -205,19 +213,12 @@ check.test("long logs of many runs stay under 2 MB", function()
     files = { "train-m.csv", "train-n.csv" }, status = "failed",
     error = ("x"):rep(100000) }
   for i = 1, 200 do record.files[#record.files + 1] = ("y"):rep(100) .. i end
-  for i = 1, 200 do
-    names[i] = ("logs/r%03d"):format(i)
-    local path = ("%s/r%03d/"):format(base, i)
-    process.folder("report/" .. names[i])
-    process.write(path .. "run.json", lab.json.encode(record))
-    process.write(path .. "train-m.csv", log)
-    process.write(path .. "train-n.csv", log)
-  end
-  names[#names + 1] = "--out=logs.html"
-  local r = report(names)
-  check.equal(r.code, 0, r.err)
-  local text = page "logs.html"
-  check.below(#text, 2000000, #text)
+  local text = page_of_many("logs", function(path)
+    assert(core.make_folders(path))
+    process.write(path .. "/run.json", lab.json.encode(record))
+    process.write(path .. "/train-m.csv", log)
+    process.write(path .. "/train-n.csv", log)
+  end)
   has(text, "<li>150 more</li>")
   local curves = 0
   for _, run in ipairs(data_of(text)) do
