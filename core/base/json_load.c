@@ -53,7 +53,7 @@ static char *with_reals (const char *text, size_t n, size_t *count) {
   return copy;
 }
 
-/* jansson tells a lack of memory in the middle of a text as a fault of the text. */
+/* jansson reports a lack of memory in the middle of a text as a fault of the text. */
 static _Thread_local int lacked;
 
 static void *remembered (size_t n) {

@@ -235,8 +235,8 @@ static int database_open (lua_State *L) {
   sqlite3 **box = lua_newuserdatauv (L, sizeof *box, 1);
   *box = NULL;
   luaL_setmetatable (L, DATABASE_HANDLE);
-  /* Refused after the first time. Nobody reads SQLite's count of memory, which
-  ** costs it a lock for every block. */
+  /* Refused after the first time. SQLite's count of its memory, which is not used
+  ** here, takes a lock for every block. */
   sqlite3_config (SQLITE_CONFIG_MEMSTATUS, 0);
   lua_newtable (L); /* its statements by SQL */
   lua_setiuservalue (L, -2, 1);
