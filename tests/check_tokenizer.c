@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/memory_test.h"
 #include "base/random.h"
+#include "base/utf8.h"
 #include "lm/bpe.h"
 #include "lm/byte_level.h"
 #include "lm/pre_tokenizer.h"

@@ -1,5 +1,6 @@
 /* escape.c - control characters and broken UTF-8, made visible. */
 #include "base/escape.h"
+#include "base/utf8.h"
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,29 +18,6 @@ static const struct {
   { 0xfff9, 0xfffb }, { 0xe0000, 0xe007f },
 };
 
-/* The length of the character at s and its number; 0: it is not UTF-8. */
-static size_t decode (const unsigned char *s, size_t n, uint32_t *code) {
-  static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
-  const size_t length = s[0] < 0x80   ? 1
-                        : s[0] < 0xc0 ? 0
-                        : s[0] < 0xe0 ? 2
-                        : s[0] < 0xf0 ? 3
-                        : s[0] < 0xf8 ? 4
-                                      : 0;
-  *code = s[0];
-  if (length <= 1) return length;
-  if (length > n) return 0;
-  *code &= 0x7fu >> length;
-  for (size_t i = 1; i < length; i++) {
-    if ((s[i] & 0xc0) != 0x80) return 0;
-    *code = *code << 6 | (s[i] & 0x3f);
-  }
-  if (*code < least[length] || *code > 0x10ffff ||
-      (*code >= 0xd800 && *code < 0xe000))
-    return 0;
-  return length;
-}
-
 static int is_plain (uint32_t code, int lines) {
   if (code < 0x20) return lines && (code == '\n' || code == '\t');
   if (code == 0x7f) return 0;
@@ -52,19 +30,18 @@ static int is_plain (uint32_t code, int lines) {
 static size_t plain_run (const char *s, size_t n, int lines) {
   size_t used = 0;
   while (used < n) {
-    uint32_t code;
-    const size_t length =
-        decode ((const unsigned char *)s + used, n - used, &code);
-    if (length == 0 || !is_plain (code, lines)) break;
-    used += length;
+    const int length = sl_utf8_length (s + used, n - used);
+    if (length == 0 || !is_plain (sl_utf8_code (s + used, length), lines))
+      break;
+    used += (size_t)length;
   }
   return used;
 }
 
 /* The escape of the character at s; how many bytes of s it stands for. */
 static size_t escape_one (const char *s, size_t n, char out[SL_ESCAPE]) {
-  uint32_t code;
-  const size_t length = decode ((const unsigned char *)s, n, &code);
+  const int length = sl_utf8_length (s, n);
+  const uint32_t code = sl_utf8_code (s, length);
   if (length == 1 && (code == '\n' || code == '\r' || code == '\t'))
     snprintf (out, SL_ESCAPE, "\\%c",
               code == '\n'   ? 'n'
@@ -74,7 +51,7 @@ static size_t escape_one (const char *s, size_t n, char out[SL_ESCAPE]) {
     snprintf (out, SL_ESCAPE, "\\x%02x", (unsigned char)*s);
   else
     snprintf (out, SL_ESCAPE, "\\u{%x}", (unsigned)code);
-  return length ? length : 1;
+  return length ? (size_t)length : 1;
 }
 
 size_t sl_show_next (const char *s, size_t n, int lines, sl_shown_part *part) {

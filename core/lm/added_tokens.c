@@ -1,6 +1,7 @@
 /* added_tokens.c - tokens that are found whole in a text. */
 #include "lm/added_tokens.h"
 #include "base/memory.h"
+#include "base/utf8.h"
 #include "lm/bpe.h"
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,7 @@
 /* bpe.c - byte-pair encoding: one piece of text into token ids. */
 #include "lm/bpe.h"
 #include "base/memory.h"
+#include "base/utf8.h"
 #include <stdint.h>
 #include <string.h>
 
@@ -38,24 +39,6 @@ void sl_bpe_scratch_free (sl_bpe_scratch *w) {
   sl_free (w->symbol);
   sl_free (w->heap);
   *w = (sl_bpe_scratch){ 0 };
-}
-
-int sl_utf8_length (const char *text, size_t n) {
-  const unsigned char *p = (const unsigned char *)text;
-  const unsigned lead = n > 0 ? p[0] : 0xff;
-  const int length = lead < 0x80                   ? 1
-                     : lead >= 0xc2 && lead < 0xe0 ? 2
-                     : lead >= 0xe0 && lead < 0xf0 ? 3
-                     : lead >= 0xf0 && lead < 0xf5 ? 4
-                                                   : 0;
-  if (length == 0 || (size_t)length > n) return 0;
-  for (int i = 1; i < length; i++)
-    if ((p[i] & 0xc0) != 0x80) return 0;
-  /* too long a form, a surrogate, beyond U+10FFFF */
-  if ((lead == 0xe0 && p[1] < 0xa0) || (lead == 0xed && p[1] > 0x9f) ||
-      (lead == 0xf0 && p[1] < 0x90) || (lead == 0xf4 && p[1] > 0x8f))
-    return 0;
-  return length;
 }
 
 static int less (const candidate *a, const candidate *b) {

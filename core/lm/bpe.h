@@ -32,7 +32,4 @@ void sl_bpe_scratch_free (sl_bpe_scratch *w);
 ** proportion to n log n. */
 int sl_bpe_encode (const sl_bpe *bpe, sl_bpe_scratch *w, const char *text,
                    size_t n, sl_token_ids *ids, sl_error *e);
-
-/* The length of the UTF-8 character at text, 1 to 4; 0 if there is none. */
-int sl_utf8_length (const char *text, size_t n);
 #endif

@@ -2,6 +2,7 @@
 **
 ** The tables are derived from the Unicode character database, version 14.0.0. */
 #include "lm/nfc.h"
+#include "base/utf8.h"
 #include "lm/bpe.h"
 #include <stdint.h>
 

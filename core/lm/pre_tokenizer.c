@@ -1,6 +1,7 @@
 /* pre_tokenizer.c - text into the pieces that tokens never cross. */
 #include "lm/pre_tokenizer.h"
 #include "base/memory.h"
+#include "base/utf8.h"
 #include "lm/bpe.h"
 #include "lm/byte_level.h"
 #include "lm/regex.h"

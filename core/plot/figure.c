@@ -2,33 +2,16 @@
 #include "plot/figure.h"
 #include "base/memory.h"
 #include "base/number.h"
+#include "base/utf8.h"
 #include "plot/panel.h"
 #include <math.h>
 #include <string.h>
 
 /* Bytes of the character at s, or 0 if it is no character that Cairo takes. */
-static int character (const unsigned char *s) {
-  static const struct {
-    unsigned char mask, lead;
-    unsigned least;
-  } shape[] = { { 0x80, 0x00, 0 },
-                { 0xe0, 0xc0, 0x80 },
-                { 0xf0, 0xe0, 0x800 },
-                { 0xf8, 0xf0, 0x10000 } };
-  for (int n = 0; n < 4; n++) {
-    unsigned c;
-    if ((s[0] & shape[n].mask) != shape[n].lead) continue;
-    c = s[0] & (unsigned char)~shape[n].mask;
-    for (int i = 1; i <= n; i++) {
-      if ((s[i] & 0xc0) != 0x80) return 0;
-      c = c << 6 | (s[i] & 0x3f);
-    }
-    if (c < shape[n].least || c > 0x10ffff || (c >= 0xd800 && c < 0xe000) ||
-        (c >= 0xfdd0 && c < 0xfdf0) || (c & 0xfffe) == 0xfffe)
-      return 0;
-    return n + 1;
-  }
-  return 0;
+static int character (const char *s, size_t n) {
+  const int length = sl_utf8_length (s, n);
+  const uint32_t c = sl_utf8_code (s, length);
+  return (c >= 0xfdd0 && c < 0xfdf0) || (c & 0xfffe) == 0xfffe ? 0 : length;
 }
 
 char *sl_text_copy (const char *text, const char *def, const char *what,
@@ -46,7 +29,7 @@ char *sl_text_copy (const char *text, const char *def, const char *what,
     return NULL;
   }
   for (size_t i = 0; i < n;) {
-    int bytes = character ((const unsigned char *)copy + i);
+    int bytes = character (copy + i, n - i);
     if (!bytes) {
       sl_fail (e, "%s is not UTF-8 text: byte %zu is 0x%02x", what, i + 1,
                (unsigned char)copy[i]);
