@@ -13,12 +13,18 @@ typedef struct folder {
   int shipped; /* its plugins come with sinklab */
 } folder;
 
+/* Whether two paths name the same folder. */
+static int are_one (const char *one, const char *other) {
+  struct stat a, b;
+  return stat (one, &a) == 0 && stat (other, &b) == 0 && a.st_dev == b.st_dev &&
+         a.st_ino == b.st_ino;
+}
+
 /* Append a folder unless it was listed before, perhaps by another path: the
 ** same file must not shadow itself. Folders that do not exist stay, for
 ** messages. */
 static int add_folder (folder *f, int *n, const char *path, size_t length,
                        int shipped, sl_error *e) {
-  struct stat a, b;
   if (length == 0) return 0;
   if (length >= SL_PATH_SIZE)
     return sl_fail (e, "plugin folder '%.60s...' is longer than %d bytes", path,
@@ -26,13 +32,11 @@ static int add_folder (folder *f, int *n, const char *path, size_t length,
   memcpy (f[*n].path, path, length);
   f[*n].path[length] = '\0';
   f[*n].shipped = shipped;
-  if (stat (f[*n].path, &a) == 0)
-    for (int i = 0; i < *n; i++)
-      if (stat (f[i].path, &b) == 0 && a.st_dev == b.st_dev &&
-          a.st_ino == b.st_ino) {
-        f[i].shipped |= shipped;
-        return 0;
-      }
+  for (int i = 0; i < *n; i++)
+    if (are_one (f[i].path, f[*n].path)) {
+      f[i].shipped |= shipped;
+      return 0;
+    }
   *n += 1;
   return 0;
 }
@@ -121,14 +125,12 @@ int sl_plugin_search (const char *name, char path[SL_PATH_SIZE],
 int sl_plugin_shipped (const char *path) {
   const char *slash = strrchr (path, '/');
   char home[SL_PATH_SIZE] = ".";
-  struct stat a, b;
   int n, found = 0;
   folder *f = search_path (&n, NULL);
   if (!f) return 0;
   if (slash) snprintf (home, sizeof home, "%.*s", (int)(slash - path), path);
   for (int i = 0; i < n && !found; i++)
-    found = f[i].shipped && stat (f[i].path, &a) == 0 && stat (home, &b) == 0 &&
-            a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+    found = f[i].shipped && are_one (f[i].path, home);
   sl_free (f);
   return found;
 }

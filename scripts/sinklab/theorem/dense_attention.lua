@@ -75,8 +75,8 @@ local function reordered(x, order)
 end
 
 --- Weights when some keys are hidden from every query, before the mechanism sees the
--- rest. The hidden keys move to the front, behind `first_key`. A query has not met a
--- hidden key after it: such a key is not one that it may subtract from its position.
+-- rest. The hidden keys move to the front, behind `first_key`. A hidden key after a query
+-- is none of its earlier keys: it is not subtracted from the query's position.
 local function hide_all(c, scores, weights, keys)
   local b, _, t = table.unpack(scores.shape)
   local dtype = scores.dtype
